@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every third-party package, found in one place; each is used behind one folder.
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS headers json)
+find_package(OpenSSL REQUIRED)
+find_package(Gloo CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)
+find_library(PUSHROD_XXHASH_LIBRARY xxhash REQUIRED)
+find_path(PUSHROD_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_path(PUSHROD_HIREDIS_INCLUDE hiredis.h PATH_SUFFIXES hiredis REQUIRED)
+
+# yaml-cpp 0.7 exports "yaml-cpp", 0.8 "yaml-cpp::yaml-cpp".
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
+if(NOT TARGET pushrod_xxhash)
+  add_library(pushrod_xxhash INTERFACE)
+  target_include_directories(pushrod_xxhash SYSTEM INTERFACE ${PUSHROD_XXHASH_INCLUDE})
+  target_link_libraries(pushrod_xxhash INTERFACE ${PUSHROD_XXHASH_LIBRARY})
+endif()
+if(PUSHROD_BUILD_TESTS)
+  find_package(GTest CONFIG REQUIRED)
+endif()

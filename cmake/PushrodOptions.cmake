@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Build options, the language level and the one interface target that carries our flags.
+option(PUSHROD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PUSHROD_BUILD_BENCH "Build the benchmarks" OFF)
+option(PUSHROD_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
+set(PUSHROD_SANITIZE "" CACHE STRING "Sanitizers for every target, as for -fsanitize (empty: none)")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+  endif()
+  find_program(PUSHROD_CCACHE ccache)
+  if(PUSHROD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${PUSHROD_CCACHE})
+  endif()
+endif()
+
+# Private to our own targets: never set for a folder, never exported to a consumer.
+add_library(pushrod_build_flags INTERFACE)
+target_compile_options(pushrod_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<BOOL:${PUSHROD_WERROR}>:-Werror>)
+if(PUSHROD_SANITIZE)
+  target_compile_options(pushrod_build_flags INTERFACE -fsanitize=${PUSHROD_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(pushrod_build_flags INTERFACE -fsanitize=${PUSHROD_SANITIZE})
+  if(PUSHROD_SANITIZE MATCHES "thread")
+    # Asio's fenced block uses a fence that ThreadSanitizer does not model; its own switch avoids it.
+    target_compile_definitions(pushrod_build_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
+  endif()
+endif()

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/log.h"
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <unistd.h>
+
+#include "common/time_text.h"
+
+namespace pushrod::common {
+
+std::string_view logLevelName(LogLevel level) {
+  constexpr std::array<std::string_view, 4> kNames = {"debug", "info", "warning", "error"};
+  return kNames.at(static_cast<std::size_t>(level));
+}
+
+std::string jsonQuoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          char escaped[8];
+          std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+          out += escaped;
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + '"';
+}
+
+std::string formatLogLine(const LogOptions& options,
+                          LogLevel level,
+                          std::string_view utc,
+                          std::string_view text) {
+  if (options.style == LogStyle::kJson) {
+    return "{\"time\":" + jsonQuoted(utc) + ",\"level\":" + jsonQuoted(logLevelName(level)) +
+           ",\"job\":" + jsonQuoted(options.job) + ",\"rank\":" + std::to_string(options.rank) +
+           ",\"text\":" + jsonQuoted(text) + "}";
+  }
+  std::string line(utc);
+  line += " ";
+  line += logLevelName(level);
+  line += " " + options.job + "[" + std::to_string(options.rank) + "] ";
+  line += text;
+  return line;
+}
+
+void StderrLogSink::log(LogLevel level, std::string_view text) {
+  if (level < options_.level) {
+    return;
+  }
+  const std::string line =
+      formatLogLine(options_, level, utcText(std::chrono::system_clock::now()), text) + "\n";
+  // A log line that cannot be written has nowhere to be reported.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace pushrod::common

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <pushrod/config.h>
+#include <pushrod/rank.h>
+#include <pushrod/report.h>
+#include <pushrod/weight_source.h>
+
+namespace pushrod {
+
+/// Where a running push stands, for progress displays.
+struct PushProgress {
+  Phase phase = Phase::kIdle;
+  int attempt = 1;
+  std::uint64_t tensors = 0;  ///< gathered on this rank in this pass
+  std::uint64_t bytes = 0;    ///< of those tensors
+  std::uint64_t totalTensors = 0;
+  std::uint64_t totalBytes = 0;
+  int engines = 0;
+  int enginesReady = 0;  ///< reached the current phase's goal (rank 0)
+};
+
+struct PushRequest {
+  std::string version;              ///< opaque, not empty
+  WeightSource* weights = nullptr;  ///< must outlive push()
+  /// Called on Pushrod's control thread, at most every 100 ms; must return at once.
+  std::function<void(const PushProgress&)> progress;
+};
+
+struct CoordinatorOptions {
+  /// Receives every log text; null: standard error in the configured format. Must outlive the
+  /// object.
+  LogSink* logSink = nullptr;
+};
+
+/// One trainer rank's handle on pushes. Every rank of the job creates one and calls push() in the
+/// same order with the same version. Blocking, one caller at a time; cancel() from any thread. Owns
+/// one control thread and, on rank 0, the metrics server. The destructor cancels a running push and
+/// joins within a bound; connections to engines are closed, a paused engine stays paused.
+class PushCoordinator {
+ public:
+  /// Checks the configuration against this build and starts the control thread. Contacts nobody.
+  static Result<std::unique_ptr<PushCoordinator>> create(const Config& config,
+                                                         const Result<Rank>& rank,
+                                                         CoordinatorOptions options = {});
+  ~PushCoordinator();
+  PushCoordinator(const PushCoordinator&) = delete;
+  PushCoordinator& operator=(const PushCoordinator&) = delete;
+
+  /// One push, a collective over all ranks. Returns by timeouts.push. The report of a failed or
+  /// refused push is in the result, not an error; an error means that no push was made or that its
+  /// verdict could not be learnt here (code unavailable: outcome unknown).
+  Result<PushReport> push(const PushRequest& request);
+  /// Ends a running push on all ranks as a failed one; engines stay paused unless verified. Any
+  /// thread. `reason` becomes the first cause.
+  void cancel(const std::string& reason);
+  /// Host and port of the status server, empty when there is none.
+  [[nodiscard]] std::string metricsAddress() const;
+
+ private:
+  struct Impl;
+  explicit PushCoordinator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pushrod
