@@ -35,6 +35,9 @@ struct CoordinatorOptions {
   /// Receives every log text; null: standard error in the configured format. Must outlive the
   /// object.
   LogSink* logSink = nullptr;
+  /// With `ranks.store: auto`: a folder of this host that all ranks of the job share and nobody
+  /// else uses; they meet there instead of at $MASTER_ADDR. Empty: none.
+  std::string privateStore;
 };
 
 /// One trainer rank's handle on pushes. Every rank of the job creates one and calls push() in the

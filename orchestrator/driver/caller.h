@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <pushrod/agreement.h>
+#include <pushrod/tensor.h>
+
+#include "orchestrator/fsm/push_state.h"
+
+namespace pushrod::orchestrator {
+
+/// One blocking action of the push table, to be done on the trainer's thread.
+struct CallerRequest {
+  ActionKind kind = ActionKind::kVote;
+  VoteKey key;        ///< kMeet: its epoch; kVote, kShare, kPrepare
+  Ballot ballot;      ///< kVote
+  std::string bytes;  ///< kShare, kPrepare: what rank 0 says
+  Deadline deadline = Deadline::never();
+  std::shared_ptr<const Manifest> manifest;  ///< kSourceBegin: what the pass is checked against
+};
+
+/// What became of it; `status` is ok when it was done.
+struct CallerResult {
+  Status status;
+  Verdict verdict;                           ///< kVote
+  std::string bytes;                         ///< kShare, kPrepare: rank 0's text
+  std::shared_ptr<const Manifest> manifest;  ///< kSourceManifest
+  bool end = false;                          ///< kSourceNext: the pass is over
+  /// kSourceNext: the tensor was gathered, but is not the one declared. `status` is ok then.
+  Status mismatch;
+  std::uint64_t bytesGathered = 0;  ///< kSourceNext
+  std::string note;                 ///< kSourceNext at the end: a remark worth one warning
+};
+
+/// The trainer's thread as the driver sees it: one action at a time, one completion each, in
+/// production a loop inside the blocking facade, in simulation virtual time. Control thread only.
+class Caller {
+ public:
+  using Done = std::function<void(CallerResult)>;
+
+  Caller() = default;
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+  virtual ~Caller() = default;
+
+  /// `done` fires once, never inline.
+  virtual void perform(CallerRequest request, Done done) = 0;
+  /// Ends a gather in progress through WeightSource::abort(). Returns whether the source can.
+  virtual bool abortSource() = 0;
+  /// Ends a plane's wait.
+  virtual void interruptPlane(const Status& reason) = 0;
+  /// Ends a vote, a share or the meeting; agreement is dead afterwards.
+  virtual void interruptVote(const Status& reason) = 0;
+};
+
+}  // namespace pushrod::orchestrator

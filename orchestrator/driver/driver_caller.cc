@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer thread's operations: what is asked of it and which events its answers become.
+#include <algorithm>
+#include <utility>
+
+#include "common/hash.h"
+#include "orchestrator/driver/push_driver.h"
+#include "orchestrator/fsm/decide.h"
+#include "transports/chunk_plan.h"
+#include "transports/manifest_check.h"
+
+namespace pushrod::orchestrator {
+
+namespace {
+
+/// How long a lost vote waits for the link to say which rank is gone.
+constexpr Duration kLostVoteGrace = std::chrono::seconds(1);
+
+}  // namespace
+
+void PushDriver::call(CallerRequest request) {
+  const ActionKind kind = request.kind;
+  const Stage stage = state_.stage;
+  parts_.caller.perform(
+      std::move(request),
+      [this, kind, stage, alive = std::weak_ptr<int>(alive_)](CallerResult result) {
+        if (!alive.expired() && !finished_) {
+          onCaller(kind, stage, std::move(result));
+        }
+      });
+}
+
+void PushDriver::callSource(CallerRequest request) {
+  gatherExpired_ = Status();
+  const TimePoint when = parts_.executor.now() + parts_.config.timeouts.gather;
+  gather_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.expired()) {
+      return;
+    }
+    gather_ = 0;
+    gatherExpired_ = mine(Status(Code::kDeadlineExceeded,
+                                 "one call of the weight source took longer than timeouts.gather"));
+    // The peers are in the same collective; they are told even when this source cannot be ended.
+    parts_.link.stop(key(), gatherExpired_);
+    parts_.caller.abortSource();
+  });
+  call(std::move(request));
+}
+
+void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
+  disarm(gather_);
+  if (!gatherExpired_.ok() && !result.status.ok()) {
+    result.status = gatherExpired_;
+  }
+  gatherExpired_ = Status();
+  switch (kind) {
+    case ActionKind::kVote:
+      onVote(std::move(result));
+      return;
+    case ActionKind::kShare:
+      onShared(std::move(result));
+      return;
+    case ActionKind::kPrepare:
+      onPrepared(result);
+      return;
+    case ActionKind::kSourceNext:
+      onItem(result, stage);
+      return;
+    case ActionKind::kPlanePut:
+    case ActionKind::kPlaneFlush:
+      if (result.status.ok()) {
+        feed(Event{EventKind::kPlaneDone, Status(), {}});
+      } else {
+        planeFailure_ = state_.local.ok() ? mine(result.status) : planeFailure_;
+        feed(Event{EventKind::kPlaneFailed, mine(result.status), {}});
+      }
+      return;
+    case ActionKind::kSourceManifest:
+      if (result.status.ok()) {
+        manifest_ = result.manifest;
+        manifestText_ = transports::manifestText(*manifest_);
+        manifestDigest_ = common::fnv1a(manifestText_);
+        parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
+      }
+      break;
+    case ActionKind::kChannelOpen:
+      if (result.status.ok()) {
+        parts_.observer.onChannel(true);
+      }
+      break;
+    default:
+      break;
+  }
+  feed(Event{EventKind::kLocalDone, result.status.ok() ? Status() : mine(result.status), {}});
+}
+
+void PushDriver::onItem(const CallerResult& result, Stage stage) {
+  if (!result.status.ok()) {
+    feed(Event{EventKind::kSourceFailed, mine(result.status), {}});
+    return;
+  }
+  const std::uint64_t declared = manifest_->tensors.size();
+  if (result.end) {
+    if (!result.note.empty()) {
+      parts_.observer.onNote(result.note);
+    }
+    Status early;
+    if (stage != Stage::kEnd && state_.tensors < declared) {
+      early = mine(Status(Code::kDataMismatch,
+                          "the source ended after " + std::to_string(state_.tensors) + " of " +
+                              std::to_string(declared) + " tensors; missing first: " +
+                              manifest_->tensors[state_.tensors].describe(),
+                          Outcome::kNotSent));
+    }
+    feed(Event{EventKind::kSourceEnd, early, {}});
+    return;
+  }
+  passBytes_ += result.bytesGathered;
+  parts_.observer.onTensor(state_.tensors + 1, passBytes_);
+  feed(Event{EventKind::kSourceItem, result.mismatch.ok() ? Status() : mine(result.mismatch), {}});
+}
+
+std::uint64_t PushDriver::digest() const {
+  switch (state_.stage) {
+    case Stage::kConfigVote:
+      return common::fnv1a(push_.agreement);
+    case Stage::kManifestVote:
+      return manifestDigest_;
+    case Stage::kMendVote:
+      // Unequal digests are how one rank's failed gather becomes known to all.
+      return state_.gatherFailed ? 2 : 1;
+    default:
+      return 0;
+  }
+}
+
+void PushDriver::startVote() {
+  CallerRequest request;
+  request.kind = ActionKind::kVote;
+  request.key = key();
+  request.ballot.status = state_.local;
+  request.ballot.digest = digest();
+  request.deadline = voteDeadline();
+  if (state_.leader) {
+    DecideInput input;
+    input.phase = state_.phase;
+    input.attempt = state_.attempt;
+    input.resendAllowed = parts_.config.push.resend;
+    input.timeLeft = !workDeadline_.passed(parts_.executor);
+    const auto& slots = runner_.slots();
+    input.engineLost = std::any_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
+      return slot.ledger.reach == Reach::kLost;
+    });
+    request.ballot.decide = [input](const Status& first) { return decide(input, first); };
+  }
+  voteStarted_ = parts_.executor.now();
+  parts_.link.setPosition(key());
+  call(std::move(request));
+}
+
+void PushDriver::onVote(CallerResult result) {
+  const double seconds =
+      std::chrono::duration<double>(parts_.executor.now() - voteStarted_).count();
+  parts_.observer.onVote(seconds, result.status);
+  if (!result.status.ok()) {
+    holdLostVote(mine(result.status));
+    return;
+  }
+  lastVerdict_ = result.verdict;
+  if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict) {
+    parts_.observer.onFailure(state_.phase, result.verdict.first);
+  }
+  feed(Event{EventKind::kVerdict, Status(), std::move(result.verdict)});
+}
+
+/// A vote that broke rarely knows why; the link mostly does, a moment later.
+void PushDriver::holdLostVote(const Status& status) {
+  lostVoteStatus_ = status;
+  if (peerLost_ || parts_.rank.size == 1 || status.code() == Code::kDeadlineExceeded) {
+    feed(Event{EventKind::kVoteFailed, status, {}});
+    return;
+  }
+  const TimePoint when = parts_.executor.now() + kLostVoteGrace;
+  lostVote_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) {
+      lostVote_ = 0;
+      feed(Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
+    }
+  });
+}
+
+void PushDriver::startShare() {
+  CallerRequest request;
+  request.kind = ActionKind::kShare;
+  request.key = key();
+  request.deadline = voteDeadline();
+  if (state_.leader) {
+    request.bytes = state_.stage == Stage::kConfigShare ? push_.agreement : manifestText_;
+  }
+  call(std::move(request));
+}
+
+void PushDriver::onShared(CallerResult result) {
+  if (!result.status.ok()) {
+    holdLostVote(mine(result.status));
+    return;
+  }
+  std::string difference;
+  if (!state_.leader && state_.stage == Stage::kConfigShare) {
+    if (result.bytes != push_.agreement) {
+      difference = push_.compareAgreement(push_.agreement, result.bytes);
+    }
+  } else if (!state_.leader && result.bytes != manifestText_) {
+    Result<Manifest> theirs = transports::parseManifestText(result.bytes);
+    difference = theirs.ok() ? transports::firstManifestDifference(*manifest_, *theirs)
+                             : theirs.status().message();
+  } else if (state_.leader) {
+    // Rank 0 has nothing to compare with; the rank that differs says so in the vote.
+    feed(Event{EventKind::kLocalDone, Status(), {}});
+    return;
+  }
+  feed(Event{EventKind::kLocalDone,
+             difference.empty()
+                 ? Status()
+                 : mine(Status(Code::kInvalidArgument, difference, Outcome::kNotSent)),
+             {}});
+}
+
+Result<Plan> PushDriver::makePlan() {
+  Plan plan;
+  for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
+    plan.steps.push_back(end);
+  }
+  Result<std::string> body = parts_.plane->updateInfo(*manifest_);
+  if (!body.ok()) {
+    return body.status();
+  }
+  // Encoded once, shared by all engines.
+  const auto shared = std::make_shared<const std::string>(std::move(*body));
+  for (EngineSlot& slot : runner_.slots()) {
+    slot.facts.updateBody = shared;
+  }
+  return plan;
+}
+
+void PushDriver::startPrepare() {
+  CallerRequest request;
+  request.kind = ActionKind::kPrepare;
+  request.key = key();
+  request.deadline = voteDeadline();
+  prepareError_ = Status();
+  if (state_.leader) {
+    Result<Plan> plan = makePlan();
+    if (plan.ok()) {
+      request.bytes = plan->encode();
+    } else {
+      prepareError_ = mine(plan.status());
+    }
+  }
+  call(std::move(request));
+}
+
+void PushDriver::onPrepared(const CallerResult& result) {
+  if (!result.status.ok()) {
+    holdLostVote(mine(result.status));
+    return;
+  }
+  Status status = prepareError_;
+  Result<Plan> plan = Plan::decode(result.bytes, manifest_->tensors.size());
+  if (plan.ok()) {
+    state_.steps = plan->steps;
+  } else {
+    status.merge(mine(plan.status()));
+  }
+  feed(Event{EventKind::kLocalDone, status, {}});
+}
+
+void PushDriver::openChannel() {
+  auto done = [this](const Status& status) {
+    parts_.executor.post([this, status, alive = std::weak_ptr<int>(alive_)] {
+      if (!alive.expired()) {
+        feed(Event{EventKind::kLocalDone, status, {}});
+      }
+    });
+  };
+  auto& slots = runner_.slots();
+  const bool allReady = std::all_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
+    return slot.ledger.channel == ChannelState::kReady;
+  });
+  for (EngineSlot& slot : slots) {
+    slot.facts.initBody = nullptr;
+  }
+  if (parts_.plane == nullptr || !state_.leader || (parts_.plane->ready() && allReady)) {
+    done(Status());
+    return;
+  }
+  parts_.plane->abort(Status(Code::kAborted, "the channel is built anew"));
+  ChannelSpec spec;
+  spec.epoch = push_.epoch;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    PlaneEngine engine;
+    engine.name = slots[i].client->name();
+    engine.workers = slots[i].ledger.identity == nullptr ? 1 : slots[i].ledger.identity->worldSize;
+    engine.dpGroup = parts_.config.engines.list.size() > i ? parts_.config.engines.list[i].dpGroup
+                                                           : std::string();
+    spec.engines.push_back(std::move(engine));
+    if (slots[i].ledger.channel == ChannelState::kReady) {
+      slots[i].ledger.channel = ChannelState::kDead;
+    }
+  }
+  Result<std::vector<std::string>> bodies = parts_.plane->announce(spec);
+  if (!bodies.ok()) {
+    done(mine(bodies.status()));
+    return;
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    slots[i].facts.initBody = std::make_shared<const std::string>(std::move((*bodies)[i]));
+  }
+  CallerRequest request;
+  request.kind = ActionKind::kChannelOpen;
+  request.deadline = capped(parts_.config.timeouts.init);
+  call(std::move(request));
+}
+
+}  // namespace pushrod::orchestrator

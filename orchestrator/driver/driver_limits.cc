@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every limit of a push, in one place.
+#include <algorithm>
+
+#include "orchestrator/driver/push_driver.h"
+
+namespace pushrod::orchestrator {
+
+Duration PushDriver::phaseLimit() const {
+  const TimeoutsConfig& limits = parts_.config.timeouts;
+  switch (state_.phase) {
+    case Phase::kCheck:
+      return state_.stage == Stage::kMeet ? limits.connect : limits.gather;
+    case Phase::kConnect:
+      // An engine that this coordinator never saw may still be starting. Only rank 0 knows whether
+      // one is; the others wait for the longer of the two.
+      return std::max(limits.connect, limits.startup);
+    case Phase::kPause:
+      return limits.pause;
+    case Phase::kChannel:
+      return limits.init;
+    case Phase::kStream:
+      return limits.request + limits.drain;
+    case Phase::kResume:
+      return limits.resume;
+    case Phase::kFailing:
+      return limits.shutdown;
+    case Phase::kRecover:
+      return limits.gather;
+    case Phase::kIdle:
+    case Phase::kPrepare:
+    case Phase::kClean:
+    case Phase::kStart:
+    case Phase::kAgree:
+    case Phase::kFinish:
+    case Phase::kFlush:
+    case Phase::kVerify:
+    case Phase::kConfirm:
+    case Phase::kVerdict:
+    case Phase::kDone:
+    case Phase::kFailed:
+      break;
+  }
+  return limits.request;
+}
+
+Deadline PushDriver::capped(Duration limit) const {
+  const Deadline cap =
+      state_.failed || state_.phase == Phase::kVerdict ? hardDeadline_ : workDeadline_;
+  return Deadline::after(parts_.executor, limit).earliest(cap);
+}
+
+Deadline PushDriver::voteDeadline() const {
+  // Counted from the last rank's possible arrival: the others may still be at this phase's work.
+  const Duration limit = phaseLimit() + parts_.config.timeouts.agreement;
+  return Deadline::after(parts_.executor, limit).earliest(hardDeadline_);
+}
+
+void PushDriver::armDrain() {
+  if (drain_ != 0) {
+    return;
+  }
+  const TimePoint when = parts_.executor.now() + parts_.config.timeouts.drain;
+  drain_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.expired()) {
+      return;
+    }
+    drain_ = 0;
+    const std::string why =
+        runner_.busy() ? "the engines did not answer" : "the engines answered while bytes remained";
+    feed(Event{EventKind::kDrained,
+               mine(Status(Code::kDeadlineExceeded,
+                           why + " within timeouts.drain of the end of the other side",
+                           Outcome::kUnknown)),
+               {}});
+  });
+}
+
+void PushDriver::disarm(Executor::TimerId& timer) {
+  if (timer != 0) {
+    parts_.executor.cancel(timer);
+    timer = 0;
+  }
+}
+
+}  // namespace pushrod::orchestrator

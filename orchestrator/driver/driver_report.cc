@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "common/time_text.h"
+#include "orchestrator/driver/push_driver.h"
+
+namespace pushrod::orchestrator {
+
+namespace {
+
+std::string contentWord(const Ledger& ledger) {
+  if (ledger.reach == Reach::kLost) {
+    return "lost";
+  }
+  if (ledger.proved) {
+    return "current";
+  }
+  if (ledger.content == Content::kComplete && ledger.session == Session::kClosed &&
+      !ledger.needsEmpty) {
+    return "unproved";
+  }
+  if (ledger.reach == Reach::kUnknown) {
+    return "unknown";
+  }
+  if (!ledger.startSent) {
+    return "old";
+  }
+  if (!ledger.updateSent) {
+    // Only start and finish were sent: without a tensor a session brings the old weights back.
+    return ledger.session == Session::kClosed ? "old" : "unknown";
+  }
+  return "mixed";
+}
+
+std::string remedyOf(const Ledger& ledger, const std::string& word) {
+  if (word == "lost") {
+    return "restart this engine, then push again";
+  }
+  if (word == "unknown") {
+    return ledger.startSent ? "push again; if it does not answer, restart it"
+                            : "make it reachable, then push again";
+  }
+  if (word == "mixed") {
+    return "do not resume it; push again";
+  }
+  if (ledger.paused == Paused::kYes && !ledger.resumed) {
+    return word == "current" ? "push again, or resume it when its peers hold the same version"
+                             : "push again before resuming it";
+  }
+  return "";
+}
+
+}  // namespace
+
+EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index) const {
+  const Ledger& ledger = slot.ledger;
+  EngineReport report;
+  report.name = slot.client->name();
+  report.url = slot.client->url();
+  report.outcome = contentWord(ledger);
+  if (ledger.label != Label::kUnknown) {
+    report.version = ledger.labelText;
+  }
+  if (ledger.paused != Paused::kUnknown) {
+    report.paused = ledger.paused == Paused::kYes;
+  }
+  if (ledger.session != Session::kUnknown) {
+    report.session = ledger.session == Session::kOpen ? "open" : "closed";
+  }
+  report.replyLag = ledger.lag;
+  report.bytes = engineBytes_[index];
+  if (!ledger.error.ok()) {
+    report.error = ledger.error.toString();
+  }
+  if (!ledger.closing.ok()) {
+    report.error += (report.error.empty() ? "" : "; ") + ledger.closing.toString();
+  }
+  if (state_.phase == Phase::kFailed) {
+    report.remedy = remedyOf(ledger, report.outcome);
+  }
+  return report;
+}
+
+PushReport PushDriver::buildReport() const {
+  PushReport report;
+  const TimePoint now = parts_.executor.now();
+  report.version = push_.version;
+  report.attempts = static_cast<int>(state_.attempt);
+  report.resent = state_.attempt > 1;
+  report.ranks = parts_.rank.size;
+  report.startedAt = common::utcText(startedAt_);
+  report.durationSeconds = std::chrono::duration<double>(now - started_).count();
+  if (pauseFirst_ != TimePoint{}) {
+    const bool allResumed = state_.phase == Phase::kDone;
+    const TimePoint until = allResumed && resumeLast_ != TimePoint{} ? resumeLast_ : now;
+    report.pausedSeconds = std::chrono::duration<double>(until - pauseFirst_).count();
+  }
+  if (manifest_ != nullptr) {
+    report.bytes = manifest_->bytes();
+    report.tensors = manifest_->tensors.size();
+  }
+  report.phases = phaseSeconds_;
+  report.casts = casts_;
+  if (state_.phase == Phase::kDone) {
+    report.outcome = report.resent ? PushOutcome::kRecovered : PushOutcome::kDone;
+  } else {
+    report.outcome = failedIn_ == Phase::kCheck && !state_.agreementDead ? PushOutcome::kRefused
+                                                                         : PushOutcome::kFailed;
+  }
+  report.firstCause = state_.first;
+  report.notes = state_.first.notes();
+  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+    report.engines.push_back(engineReport(const_cast<PushDriver*>(this)->runner_.slots()[i], i));
+  }
+  return report;
+}
+
+void PushDriver::finish() {
+  if (finished_) {
+    return;
+  }
+  finished_ = true;
+  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &lostVote_}) {
+    disarm(*timer);
+  }
+  if (parts_.plane != nullptr) {
+    for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+      const std::uint64_t sent = parts_.plane->bytesSent(i);
+      engineBytes_[i] = state_.phase == Phase::kDone ? sent : std::max(engineBytes_[i], sent);
+    }
+    casts_ = parts_.plane->casts();
+    if (!parts_.config.transport.keepBuffers) {
+      parts_.plane->releaseBuffers();
+    }
+  }
+  if (state_.agreementDead && state_.leader) {
+    Verdict verdict;
+    verdict.first = state_.first;
+    verdict.decision = Decision::kFail;
+    parts_.link.publishVerdict(push_.epoch, verdict);
+  }
+  Ending ending{buildReport(), std::move(runner_.slots()), !verdictUnknown_};
+  runner_.abandon();
+  parts_.observer.onEnd(ending.report);
+  parts_.executor.post(
+      [done = std::move(done_), ending = std::move(ending)]() mutable { done(std::move(ending)); });
+}
+
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <pushrod/engine_client.h>
+#include <pushrod/executor.h>
+
+#include "orchestrator/ledger/ledger.h"
+#include "orchestrator/ledger/next_call.h"
+
+namespace pushrod::orchestrator {
+
+/// One engine of the push: what speaks to it, what is known of it, what is wanted of it.
+struct EngineSlot {
+  EngineClient* client = nullptr;
+  Ledger ledger;
+  PushFacts facts;
+};
+
+/// Brings all engines to one goal at a time, each at its own pace: nextCall, call, apply, again. A
+/// straggler never holds up another engine's request. Control thread only.
+class GoalRunner {
+ public:
+  struct Hooks {
+    /// Every engine has settled. ok: all reached the goal; else the first failure, the others
+    /// noted.
+    std::function<void(Goal, const Status&)> settled;
+    /// An engine failed `updated` while others are still at it.
+    std::function<void(const Status&)> early;
+    /// After every reply, the ledger already brought up to date.
+    std::function<void(std::size_t engine, Goal, const Call&, const Reply&)> observed;
+  };
+
+  GoalRunner(Executor& executor, Origin origin, Hooks hooks);
+  ~GoalRunner();
+  GoalRunner(const GoalRunner&) = delete;
+  GoalRunner& operator=(const GoalRunner&) = delete;
+
+  /// The engines, in configuration order; the vector must not change while a goal runs.
+  std::vector<EngineSlot>& slots() { return slots_; }
+
+  /// Starts a goal under `deadline`. One still running is cancelled with `reason` and never
+  /// reported; its engines begin the new goal once their outstanding calls have ended.
+  void start(Goal goal, Deadline deadline, std::uint32_t attempt, Phase phase);
+  /// Cancels the running goal: it settles as failed with `reason` once the outstanding calls ended.
+  void cancel(const Status& reason);
+
+  [[nodiscard]] bool busy() const { return running_; }
+
+  /// How many engines have reached the running goal.
+  [[nodiscard]] int reached() const;
+  /// Waits, in the sense of events, for nothing any more: drops outstanding completions.
+  void abandon();
+
+ private:
+  struct Track {
+    bool calling = false;
+    bool ended = false;
+    bool ok = false;
+    std::optional<Reply> last;
+    Executor::TimerId timer = 0;
+  };
+
+  void advance(std::size_t engine);
+  void send(std::size_t engine, Call call);
+  void onReply(
+      std::size_t engine, std::uint64_t generation, Goal goal, const Call& call, Reply reply);
+  void end(std::size_t engine, const Status& status);
+  void settleIfDone();
+  [[nodiscard]] Status located(std::size_t engine, const Status& status) const;
+
+  Executor& executor_;
+  Origin origin_;
+  Hooks hooks_;
+  std::vector<EngineSlot> slots_;
+  std::vector<Track> tracks_;
+  bool running_ = false;
+  Goal goal_ = Goal::kIdentified;
+  Deadline deadline_ = Deadline::never();
+  std::uint64_t generation_ = 0;
+  Status cancelReason_;
+  Status first_;
+  /// Completions hold a weak reference, so that none reaches a runner that is gone.
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace pushrod::orchestrator

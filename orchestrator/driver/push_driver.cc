@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "orchestrator/driver/push_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pushrod::orchestrator {
+
+namespace {
+
+double secondsBetween(TimePoint from, TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
+    : parts_(parts),
+      push_(std::move(push)),
+      done_(std::move(done)),
+      runner_(parts.executor,
+              Origin{parts.rank.rank, {}, Phase::kIdle, push_.epoch, 0},
+              GoalRunner::Hooks{
+                  [this](Goal, const Status& status) { onGoal(status); },
+                  [this](const Status& status) {
+                    feed(Event{EventKind::kEarlyReply, status, {}});
+                  },
+                  [this](std::size_t engine, Goal goal, const Call& call, const Reply& reply) {
+                    if (call.kind == CallKind::kPause && pauseFirst_ == TimePoint{}) {
+                      pauseFirst_ = phaseEntered_;
+                    }
+                    if (call.kind == CallKind::kResume) {
+                      resumeLast_ = parts_.executor.now();
+                    }
+                    parts_.observer.onReply(
+                        engine, goal, call, reply, runner_.slots()[engine].ledger);
+                  }}) {
+  state_.leader = parts_.rank.rank == 0;
+  runner_.slots() = std::move(push_.engines);
+  engineBytes_.resize(runner_.slots().size(), 0);
+  parts_.link.setListener(this);
+}
+
+PushDriver::~PushDriver() {
+  parts_.link.setListener(nullptr);
+  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &lostVote_}) {
+    disarm(*timer);
+  }
+}
+
+void PushDriver::start() {
+  started_ = parts_.executor.now();
+  startedAt_ = std::chrono::system_clock::now();
+  phaseEntered_ = started_;
+  const TimeoutsConfig& limits = parts_.config.timeouts;
+  // The last part of the push's limit is kept for closing what is open.
+  const Duration work = std::max(limits.push - limits.shutdown, limits.push / 2);
+  workDeadline_ = Deadline::after(parts_.executor, work);
+  hardDeadline_ = Deadline::after(parts_.executor, limits.push);
+  expiry_ =
+      parts_.executor.postAt(workDeadline_.when(), [this, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired()) {
+          expiry_ = 0;
+          feed(Event{EventKind::kExpired,
+                     mine(Status(Code::kDeadlineExceeded, "timeouts.push is about to pass")),
+                     {}});
+        }
+      });
+  feed(Event{EventKind::kBegin, Status(), {}});
+}
+
+void PushDriver::cancel(const Status& reason) {
+  if (!cancelled_) {
+    cancelled_ = true;
+    feed(Event{EventKind::kCancelled, mine(reason), {}});
+  }
+}
+
+void PushDriver::onStop(int rank, const VoteKey& at, const Status& reason) {
+  // A stop of another push or attempt is about a pass that is over.
+  if (at.epoch == push_.epoch && at.attempt == state_.attempt) {
+    Origin origin;
+    origin.rank = rank;
+    feed(Event{EventKind::kPeerStop, reason.at(origin), {}});
+  }
+}
+
+void PushDriver::onLost(int rank, const Status& reason) {
+  peerLost_ = true;
+  Origin origin{rank, {}, state_.phase, push_.epoch, static_cast<int>(state_.attempt)};
+  Status lost = Status(Code::kUnavailable,
+                       "rank " + std::to_string(rank) + " is gone; restart the job",
+                       Outcome::kUnknown)
+                    .at(origin);
+  lost.addNote(reason.message());
+  feed(Event{EventKind::kPeerLost, lost, {}});
+  if (lostVote_ != 0) {
+    disarm(lostVote_);
+    feed(Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
+  }
+}
+
+void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
+  // Rank 0's word for a rank whose last vote died: the push's outcome is known after all.
+  if (epoch == push_.epoch && state_.agreementDead) {
+    verdictUnknown_ = false;
+    state_.first.merge(verdict.first);
+  }
+}
+
+void PushDriver::onOversleep(Duration silence) {
+  cancel(Status(Code::kUnavailable,
+                "this rank did not run for " + std::to_string(silence.count()) +
+                    " ms; the others may have gone on without it"));
+}
+
+VoteKey PushDriver::key() const {
+  return VoteKey{push_.epoch, state_.attempt, state_.phase, state_.voteStep};
+}
+
+Status PushDriver::mine(const Status& status) const {
+  return status.at(
+      Origin{parts_.rank.rank, {}, state_.phase, push_.epoch, static_cast<int>(state_.attempt)});
+}
+
+void PushDriver::feed(Event event) {
+  if (finished_) {
+    return;
+  }
+  const Phase before = state_.phase;
+  StepResult result = step(state_, event);
+  state_ = result.state;
+  parts_.observer.onStep(event, result);
+  if (event.kind == EventKind::kVoteFailed && before == Phase::kVerdict && !state_.failed) {
+    verdictUnknown_ = true;
+  }
+  if (!result.fault.ok()) {
+    // A hole in the table: end the push as failed, with what is known, rather than go on.
+    state_.first.merge(mine(result.fault));
+    state_.failed = true;
+    state_.phase = Phase::kFailed;
+    finish();
+    return;
+  }
+  if (state_.phase != before) {
+    enterPhase(before);
+  }
+  for (const Action& action : result.actions) {
+    perform(action);
+  }
+}
+
+void PushDriver::enterPhase(Phase from) {
+  const TimePoint now = parts_.executor.now();
+  const double seconds = secondsBetween(phaseEntered_, now);
+  if (from != Phase::kIdle) {
+    phaseSeconds_[std::string(phaseName(from))] += seconds;
+  }
+  phaseEntered_ = now;
+  disarm(drain_);
+  if (state_.phase == Phase::kRecover) {
+    for (EngineSlot& slot : runner_.slots()) {
+      slot.ledger = slot.ledger.forNextAttempt();
+    }
+    planeFailure_ = Status();
+  }
+  if (state_.phase == Phase::kStream) {
+    passBytes_ = 0;
+  }
+  if ((state_.phase == Phase::kFailing || state_.phase == Phase::kFailed) &&
+      failedIn_ == Phase::kIdle) {
+    failedIn_ = from;
+  }
+  parts_.link.setPosition(key());
+  parts_.observer.onPhase(from, seconds, state_.phase, state_.attempt);
+}
+
+void PushDriver::perform(const Action& action) {
+  CallerRequest request;
+  request.kind = action.kind;
+  request.key = key();
+  request.manifest = manifest_;
+  request.deadline = capped(phaseLimit());
+  switch (action.kind) {
+    case ActionKind::kMeet:
+    case ActionKind::kPlanePut:
+    case ActionKind::kPlaneFlush:
+      call(std::move(request));
+      return;
+    case ActionKind::kSourceManifest:
+    case ActionKind::kSourceBegin:
+    case ActionKind::kSourceNext:
+    case ActionKind::kSourceRecover:
+      callSource(std::move(request));
+      return;
+    case ActionKind::kVote:
+      startVote();
+      return;
+    case ActionKind::kShare:
+      startShare();
+      return;
+    case ActionKind::kPrepare:
+      startPrepare();
+      return;
+    case ActionKind::kStartGoal:
+      startGoal();
+      return;
+    case ActionKind::kCancelGoal:
+      runner_.cancel(action.status);
+      return;
+    case ActionKind::kChannelOpen:
+      openChannel();
+      return;
+    case ActionKind::kChannelAbort:
+      if (parts_.plane != nullptr) {
+        for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+          engineBytes_[i] = std::max(engineBytes_[i], parts_.plane->bytesSent(i));
+        }
+        parts_.plane->abort(action.status);
+        parts_.observer.onChannel(false);
+      }
+      for (EngineSlot& slot : runner_.slots()) {
+        if (slot.ledger.channel == ChannelState::kReady) {
+          slot.ledger.channel = ChannelState::kDead;
+        }
+      }
+      return;
+    case ActionKind::kSourceAbort:
+      parts_.caller.abortSource();
+      return;
+    case ActionKind::kPlaneInterrupt:
+      parts_.caller.interruptPlane(action.status.prefixed("given up"));
+      return;
+    case ActionKind::kVoteInterrupt:
+      parts_.caller.interruptVote(action.status);
+      return;
+    case ActionKind::kStopPeers:
+      parts_.link.stop(key(), mine(action.status));
+      return;
+    case ActionKind::kArmDrain:
+      armDrain();
+      return;
+    case ActionKind::kFinish:
+      finish();
+      return;
+  }
+}
+
+void PushDriver::startGoal() {
+  if (!state_.leader) {
+    parts_.executor.post([this, alive = std::weak_ptr<int>(alive_)] {
+      if (!alive.expired()) {
+        feed(Event{EventKind::kGoalReached, Status(), {}});
+      }
+    });
+    return;
+  }
+  Duration limit = phaseLimit();
+  if (state_.phase == Phase::kConnect) {
+    const auto& slots = runner_.slots();
+    const bool allSeen = std::all_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
+      return slot.ledger.identity != nullptr;
+    });
+    limit = allSeen ? parts_.config.timeouts.connect : parts_.config.timeouts.startup;
+  } else if (state_.phase == Phase::kStream) {
+    limit = parts_.config.timeouts.request;
+  }
+  runner_.start(goalOf(state_.phase), capped(limit), state_.attempt, state_.phase);
+}
+
+void PushDriver::onGoal(const Status& status) {
+  if (status.ok()) {
+    feed(Event{EventKind::kGoalReached, Status(), {}});
+    return;
+  }
+  if (state_.phase == Phase::kStream) {
+    preferEngineCause();
+  }
+  feed(Event{EventKind::kGoalFailed, status, {}});
+}
+
+/// A connection that an engine closed is the symptom of what the same engine then answers: the
+/// answer is the first cause, the connection a note on it.
+void PushDriver::preferEngineCause() {
+  if (planeFailure_.ok() || !(state_.local == planeFailure_)) {
+    return;
+  }
+  for (const EngineSlot& slot : runner_.slots()) {
+    const Status& answer = slot.ledger.error;
+    const bool spoke = answer.code() == Code::kUnavailable || answer.code() == Code::kInternal ||
+                       answer.code() == Code::kFailedPrecondition ||
+                       answer.code() == Code::kInvalidArgument ||
+                       answer.code() == Code::kDataMismatch;
+    if (!answer.ok() && spoke && slot.client->name() == planeFailure_.origin().engine) {
+      Status cause = answer;
+      cause.addNote(planeFailure_.toString());
+      state_.local = cause;
+      return;
+    }
+  }
+}
+
+}  // namespace pushrod::orchestrator

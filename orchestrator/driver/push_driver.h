@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <pushrod/config.h>
+#include <pushrod/data_plane.h>
+#include <pushrod/executor.h>
+#include <pushrod/rank.h>
+#include <pushrod/rank_link.h>
+#include <pushrod/report.h>
+
+#include "orchestrator/driver/caller.h"
+#include "orchestrator/driver/goal_runner.h"
+#include "orchestrator/driver/push_observer.h"
+#include "orchestrator/fsm/push_table.h"
+#include "orchestrator/plan.h"
+
+namespace pushrod::orchestrator {
+
+/// What a driver works with; all of it outlives the driver. `plane` may be null on ranks that never
+/// send, `engines` is empty there.
+struct DriverParts {
+  Executor& executor;
+  Caller& caller;
+  RankLink& link;
+  PushObserver& observer;
+  const Config& config;
+  Rank rank;
+  DataPlane* plane = nullptr;
+};
+
+/// One push's own data.
+struct DriverPush {
+  std::uint64_t epoch = 1;
+  std::string version;
+  std::string marker;     ///< P7's label of this push, unique to it
+  std::string agreement;  ///< the texts that ranks must agree on, version included
+  std::vector<EngineSlot> engines;
+  std::function<std::string(std::string_view mine, std::string_view rank0)> compareAgreement;
+};
+
+/// Performs the push table's actions and turns completions into events: the same in production and
+/// in simulation. One object per push; control thread only.
+class PushDriver final : public RankLinkListener {
+ public:
+  /// The report, the engines as they are known now, and whether the common verdict is known here.
+  struct Ending {
+    PushReport report;
+    std::vector<EngineSlot> engines;
+    bool verdictKnown = true;
+  };
+
+  using Done = std::function<void(Ending)>;
+
+  PushDriver(DriverParts parts, DriverPush push, Done done);
+  ~PushDriver() override;
+
+  /// Begins; `done` fires once, as the last thing, from a posted task.
+  void start();
+  /// Ends the push as a failed one. Later calls are ignored.
+  void cancel(const Status& reason);
+
+  void onStop(int rank, const VoteKey& key, const Status& reason) override;
+  void onLost(int rank, const Status& reason) override;
+  void onVerdict(std::uint64_t epoch, const Verdict& verdict) override;
+  void onOversleep(Duration silence) override;
+
+  [[nodiscard]] const PushState& state() const { return state_; }
+
+  [[nodiscard]] const std::vector<EngineSlot>& engines() { return runner_.slots(); }
+
+  [[nodiscard]] int enginesReady() const { return runner_.reached(); }
+
+  [[nodiscard]] const Manifest* manifest() const { return manifest_.get(); }
+
+ private:
+  void feed(Event event);
+  void perform(const Action& action);
+  void enterPhase(Phase from);
+
+  // Caller operations (driver_caller.cc).
+  void call(CallerRequest request);
+  void onCaller(ActionKind kind, Stage stage, CallerResult result);
+  void onVote(CallerResult result);
+  void onShared(CallerResult result);
+  void onPrepared(const CallerResult& result);
+  void onItem(const CallerResult& result, Stage stage);
+  void startVote();
+  void startShare();
+  void startPrepare();
+  [[nodiscard]] Result<Plan> makePlan();
+  void callSource(CallerRequest request);
+  void openChannel();
+  void holdLostVote(const Status& status);
+
+  // Goals.
+  void startGoal();
+  void onGoal(const Status& status);
+  void preferEngineCause();
+
+  // Limits (driver_limits.cc).
+  [[nodiscard]] Duration phaseLimit() const;
+  [[nodiscard]] Deadline capped(Duration limit) const;
+  [[nodiscard]] Deadline voteDeadline() const;
+  void armDrain();
+  void disarm(Executor::TimerId& timer);
+
+  // Report (driver_report.cc).
+  void finish();
+  [[nodiscard]] PushReport buildReport() const;
+  [[nodiscard]] EngineReport engineReport(const EngineSlot& slot, std::size_t index) const;
+
+  [[nodiscard]] VoteKey key() const;
+  [[nodiscard]] std::uint64_t digest() const;
+  [[nodiscard]] Status mine(const Status& status) const;
+
+  DriverParts parts_;
+  DriverPush push_;
+  Done done_;
+  PushState state_;
+  GoalRunner runner_;
+  std::shared_ptr<const Manifest> manifest_;
+  std::uint64_t manifestDigest_ = 0;
+  std::string manifestText_;
+  Verdict lastVerdict_;
+
+  TimePoint started_{};
+  std::chrono::system_clock::time_point startedAt_{};
+  TimePoint phaseEntered_{};
+  TimePoint voteStarted_{};
+  TimePoint pauseFirst_{};
+  TimePoint resumeLast_{};
+  std::map<std::string, double> phaseSeconds_;
+  std::uint64_t passBytes_ = 0;
+  std::uint64_t casts_ = 0;
+  std::vector<std::uint64_t> engineBytes_;
+
+  Deadline workDeadline_ = Deadline::never();
+  Deadline hardDeadline_ = Deadline::never();
+  Executor::TimerId expiry_ = 0;
+  Executor::TimerId drain_ = 0;
+  Executor::TimerId gather_ = 0;
+  Executor::TimerId lostVote_ = 0;
+  Status lostVoteStatus_;
+  Status prepareError_;
+  Status gatherExpired_;
+  Status planeFailure_;
+  Phase failedIn_ = Phase::kIdle;
+  bool verdictUnknown_ = false;
+  bool cancelled_ = false;
+  bool peerLost_ = false;
+  bool finished_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace pushrod::orchestrator

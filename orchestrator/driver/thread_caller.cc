@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "orchestrator/driver/thread_caller.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace pushrod::orchestrator {
+
+namespace {
+
+/// A trainer's exception stays inside its own call: it becomes the rank's failure.
+Status thrown(const char* where, const std::exception& error) {
+  return Status(Code::kInternal,
+                std::string("the weight source threw in ") + where + ": " + error.what());
+}
+
+CallerResult failure(Status status) {
+  CallerResult result;
+  result.status = std::move(status);
+  return result;
+}
+
+}  // namespace
+
+void ThreadCaller::run() {
+  for (;;) {
+    std::optional<Job> job;
+    {
+      std::unique_lock lock(mutex_);
+      // Woken by perform or stop; the period only bounds a lost wake-up.
+      while (!job_ && !stopped_) {
+        changed_.wait_for(lock, std::chrono::seconds(1));
+      }
+      if (stopped_) {
+        return;
+      }
+      job = std::move(job_);
+      job_.reset();
+    }
+    CallerResult result = work(job->request);
+    parts_.executor.post([done = std::move(job->done), result = std::move(result)]() mutable {
+      done(std::move(result));
+    });
+  }
+}
+
+void ThreadCaller::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+void ThreadCaller::perform(CallerRequest request, Done done) {
+  const std::lock_guard lock(mutex_);
+  job_.emplace(Job{std::move(request), std::move(done)});
+  changed_.notify_all();
+}
+
+bool ThreadCaller::abortSource() {
+  return parts_.source.abort();
+}
+
+void ThreadCaller::interruptPlane(const Status& reason) {
+  if (parts_.plane != nullptr) {
+    parts_.plane->interrupt(reason);
+  }
+}
+
+void ThreadCaller::interruptVote(const Status& reason) {
+  parts_.agreement.interrupt(reason);
+}
+
+CallerResult ThreadCaller::work(const CallerRequest& request) {
+  CallerResult result;
+  switch (request.kind) {
+    case ActionKind::kMeet:
+      result.status = parts_.agreement.open(request.key.epoch, request.deadline);
+      return result;
+    case ActionKind::kVote: {
+      Result<Verdict> verdict =
+          parts_.agreement.vote(request.key, request.ballot, request.deadline);
+      if (!verdict.ok()) {
+        return failure(verdict.status());
+      }
+      result.verdict = std::move(*verdict);
+      return result;
+    }
+    case ActionKind::kShare:
+    case ActionKind::kPrepare: {
+      Result<std::string> bytes =
+          parts_.agreement.share(request.key, request.bytes, request.deadline);
+      if (!bytes.ok()) {
+        return failure(bytes.status());
+      }
+      result.bytes = std::move(*bytes);
+      return result;
+    }
+    case ActionKind::kSourceManifest:
+      return sourceManifest();
+    case ActionKind::kSourceBegin:
+      return sourceBegin(request);
+    case ActionKind::kSourceNext:
+      return sourceNext();
+    case ActionKind::kSourceRecover:
+      try {
+        if (!parts_.source.recover()) {
+          result.status = Status(Code::kFailedPrecondition,
+                                 "the weight source cannot start another pass after its gather was "
+                                 "aborted; restart the trainer");
+        }
+      } catch (const std::exception& error) {
+        result.status = thrown("recover()", error);
+      }
+      return result;
+    case ActionKind::kChannelOpen:
+      result.status = parts_.plane->open(request.deadline);
+      return result;
+    case ActionKind::kPlanePut:
+      return planePut(request);
+    case ActionKind::kPlaneFlush:
+      view_.reset();
+      result.status = parts_.plane->flush(request.deadline);
+      return result;
+    case ActionKind::kStartGoal:
+    case ActionKind::kCancelGoal:
+    case ActionKind::kChannelAbort:
+    case ActionKind::kSourceAbort:
+    case ActionKind::kPlaneInterrupt:
+    case ActionKind::kVoteInterrupt:
+    case ActionKind::kStopPeers:
+    case ActionKind::kArmDrain:
+    case ActionKind::kFinish:
+      break;
+  }
+  return failure(
+      Status(Code::kInternal, std::string(actionName(request.kind)) + " is no caller operation"));
+}
+
+CallerResult ThreadCaller::sourceManifest() {
+  CallerResult result;
+  try {
+    Result<Manifest> manifest = parts_.source.manifest();
+    if (!manifest.ok()) {
+      return failure(manifest.status());
+    }
+    Manifest declared = transports::declareDtypes(std::move(*manifest), parts_.push.dtypes);
+    result.status = transports::validateManifest(declared);
+    result.manifest = std::make_shared<const Manifest>(std::move(declared));
+  } catch (const std::exception& error) {
+    return failure(thrown("manifest()", error));
+  }
+  return result;
+}
+
+CallerResult ThreadCaller::sourceBegin(const CallerRequest& request) {
+  CallerResult result;
+  manifest_ = request.manifest;
+  checker_ = std::make_unique<transports::ManifestChecker>(*manifest_, parts_.push.dtypeMismatch);
+  index_ = 0;
+  view_.reset();
+  if (parts_.plane != nullptr) {
+    result.status = parts_.plane->begin(*manifest_);
+  }
+  try {
+    result.status.merge(parts_.source.begin());
+  } catch (const std::exception& error) {
+    result.status.merge(thrown("begin()", error));
+  }
+  return result;
+}
+
+CallerResult ThreadCaller::sourceNext() {
+  CallerResult result;
+  try {
+    view_.reset();
+    Result<std::optional<TensorView>> next = parts_.source.next();
+    if (!next.ok()) {
+      return failure(next.status());
+    }
+    if (!next->has_value()) {
+      result.end = true;
+      result.note = checker_->castNote();
+      return result;
+    }
+    view_ = std::move(**next);
+  } catch (const std::exception& error) {
+    return failure(thrown("next()", error));
+  }
+  result.mismatch = checker_->check(index_, *view_);
+  if (result.mismatch.ok()) {
+    result.bytesGathered = manifest_->tensors[index_].bytes();
+  }
+  ++index_;
+  return result;
+}
+
+CallerResult ThreadCaller::planePut(const CallerRequest& request) {
+  CallerResult result;
+  result.status = parts_.plane->put(manifest_->tensors[index_ - 1], *view_, request.deadline);
+  return result;
+}
+
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include <pushrod/config.h>
+#include <pushrod/data_plane.h>
+#include <pushrod/executor.h>
+#include <pushrod/weight_source.h>
+
+#include "orchestrator/driver/caller.h"
+#include "transports/manifest_check.h"
+
+namespace pushrod::orchestrator {
+
+struct CallerParts {
+  Executor& executor;
+  Agreement& agreement;
+  DataPlane* plane = nullptr;  ///< null on ranks that never send
+  WeightSource& source;
+  const PushConfig& push;
+};
+
+/// The caller loop of production: run() is the trainer's thread inside push(); perform() hands it
+/// one action at a time and posts the answer back. All collectives of a push run on that thread.
+class ThreadCaller final : public Caller {
+ public:
+  explicit ThreadCaller(CallerParts parts) : parts_(parts) {}
+
+  /// The trainer's thread: works until stop(). The driver bounds every action by a deadline.
+  void run();
+  /// Any thread; run() returns after the action in hand.
+  void stop();
+
+  void perform(CallerRequest request, Done done) override;
+  bool abortSource() override;
+  void interruptPlane(const Status& reason) override;
+  void interruptVote(const Status& reason) override;
+
+ private:
+  struct Job {
+    CallerRequest request;
+    Done done;
+  };
+
+  CallerResult work(const CallerRequest& request);
+  CallerResult sourceManifest();
+  CallerResult sourceBegin(const CallerRequest& request);
+  CallerResult sourceNext();
+  CallerResult planePut(const CallerRequest& request);
+
+  CallerParts parts_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Job> job_;
+  bool stopped_ = false;
+
+  // The trainer's thread only.
+  std::shared_ptr<const Manifest> manifest_;
+  std::unique_ptr<transports::ManifestChecker> checker_;
+  std::size_t index_ = 0;
+  std::optional<TensorView> view_;
+};
+
+}  // namespace pushrod::orchestrator

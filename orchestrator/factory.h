@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <pushrod/agreement.h>
+#include <pushrod/config.h>
+#include <pushrod/data_plane.h>
+#include <pushrod/engine_client.h>
+#include <pushrod/log_sink.h>
+#include <pushrod/rank.h>
+#include <pushrod/rank_link.h>
+
+#include "metrics/push_metrics.h"
+#include "net/io_executor.h"
+
+namespace pushrod::orchestrator {
+
+/// The concrete adapters of one rank, behind their seams.
+class Adapters {
+ public:
+  Adapters() = default;
+  Adapters(const Adapters&) = delete;
+  Adapters& operator=(const Adapters&) = delete;
+  virtual ~Adapters() = default;
+
+  virtual Agreement& agreement() = 0;
+  virtual RankLink& link() = 0;
+  /// Null on ranks that never send.
+  virtual DataPlane* plane() = 0;
+  /// In configuration order; empty on ranks that never talk to engines. Control thread.
+  virtual std::vector<std::unique_ptr<EngineClient>>& engines() = 0;
+};
+
+/// Composes them. Contacts nobody; refuses what configuration asks for and this build has not.
+/// Everything referred to must outlive the result.
+[[nodiscard]] Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
+                                                             const Rank& rank,
+                                                             const std::string& privateStore,
+                                                             net::IoExecutor& executor,
+                                                             metrics::PushMetrics& metrics,
+                                                             LogSink& log);
+
+}  // namespace pushrod::orchestrator

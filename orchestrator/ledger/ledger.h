@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <pushrod/config.h>
+#include <pushrod/engine_client.h>
+#include <pushrod/status.h>
+
+#include "orchestrator/fsm/goal.h"
+
+namespace pushrod::orchestrator {
+
+enum class Reach : std::uint8_t { kUnknown, kUp, kLost };
+enum class Session : std::uint8_t { kUnknown, kClosed, kOpen };
+enum class ChannelState : std::uint8_t { kUnknown, kNone, kReady, kDead };
+/// What the engine's weights are, as far as we know.
+enum class Content : std::uint8_t { kUnknown, kOld, kBegun, kComplete };
+enum class Label : std::uint8_t { kUnknown, kOther, kMarker, kPushed };
+enum class Paused : std::uint8_t { kUnknown, kNo, kYes };
+
+/// All that rank 0 knows of one engine: a plain value, changed only by apply().
+struct Ledger {
+  // Kept from push to push.
+  std::shared_ptr<const EngineIdentity> identity;
+  Session session = Session::kUnknown;
+  ChannelState channel = ChannelState::kUnknown;
+  Content content = Content::kUnknown;
+  bool needsEmpty =
+      true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
+  bool lagMeasured = false;
+  int lag = 0;
+  bool leftPaused = false;  ///< an earlier push of this job left it paused
+
+  // Of the present push.
+  Reach reach = Reach::kUnknown;
+  bool identified = false;
+  Paused paused = Paused::kUnknown;
+  bool foundPaused = false;
+  bool pauseSent = false;
+  bool pausedByUs = false;
+  Label label = Label::kUnknown;
+  std::string labelText;   ///< as last read or set
+  std::string oldLabel;    ///< as found, when we replaced it by a marker
+  bool startSent = false;  ///< any start of this push, an empty session's included
+  bool emptyOpen = false;  ///< the open session is the empty one
+  bool updateSent = false;
+  bool finishUnknown = false;
+  bool flushed = false;
+  bool proved = false;  ///< reported the pushed version after this push's own finish
+  bool verifyRead = false;
+  bool pausedChecked = false;
+  bool resumed = false;
+  bool resumeAsked = false;
+  Status error;    ///< first failure of this push at this engine
+  Status closing;  ///< failure while closing or putting back
+
+  /// What stays true for the next push.
+  [[nodiscard]] Ledger forNextPush() const;
+  /// What stays true for the second attempt of the same push.
+  [[nodiscard]] Ledger forNextAttempt() const;
+};
+
+/// What a push wants of every engine, and what configuration allows. Shared by all ledgers.
+struct PushFacts {
+  std::string version;
+  std::string marker;
+  VersionMarker markerMode = VersionMarker::kAuto;
+  bool verify = true;  ///< false: push.verify is none
+  bool flush = true;
+  std::string engine;         ///< name, for texts
+  bool anyStartSent = false;  ///< P3: on any engine of this push
+  std::shared_ptr<const std::string> initBody;
+  std::shared_ptr<const std::string> updateBody;
+  /// The engine's identity at its last good push; null: none. A change is refused (P5).
+  std::shared_ptr<const EngineIdentity> expected;
+};
+
+/// The ledger after `reply` to `call`, sent for `goal`.
+[[nodiscard]] Ledger apply(
+    Ledger ledger, Goal goal, const Call& call, const Reply& reply, const PushFacts& facts);
+
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "orchestrator/ledger/next_call.h"
+
+namespace pushrod::orchestrator {
+
+namespace {
+
+constexpr Duration kPollPause = std::chrono::milliseconds(50);
+
+Next reached() {
+  return Next{};
+}
+
+Next ask(CallKind kind) {
+  Next next;
+  next.kind = Next::Kind::kCall;
+  next.call.kind = kind;
+  return next;
+}
+
+Next askAgain(CallKind kind) {
+  Next next = ask(kind);
+  next.kind = Next::Kind::kWait;
+  next.pause = kPollPause;
+  return next;
+}
+
+Next failed(Status status) {
+  Next next;
+  next.kind = Next::Kind::kFailed;
+  next.status = std::move(status);
+  return next;
+}
+
+Next refuse(const std::string& text) {
+  return failed(Status(Code::kFailedPrecondition, text, Outcome::kRejected));
+}
+
+bool hasVersion(const Ledger& ledger) {
+  return ledger.identity != nullptr && ledger.identity->features.hasVersion;
+}
+
+Next setVersion(const std::string& version) {
+  Next next = ask(CallKind::kSetVersion);
+  next.call.version = version;
+  return next;
+}
+
+Next identified(const Ledger& ledger, const PushFacts& facts) {
+  if (!ledger.identified) {
+    return ask(CallKind::kIdentify);
+  }
+  if (!ledger.error.ok()) {
+    return failed(ledger.error);
+  }
+  if (facts.verify && !hasVersion(ledger)) {
+    return refuse("release " + ledger.identity->release +
+                  " has no version route, so a push to it cannot be verified; upgrade it or set "
+                  "push.verify: none");
+  }
+  if (ledger.identity->asleep && !ledger.leftPaused) {
+    return refuse("it is asleep, and an update would kill it; wake it, or set engines.wake");
+  }
+  if (!ledger.lagMeasured) {
+    return ask(CallKind::kMeasureLag);
+  }
+  if (ledger.session == Session::kUnknown) {
+    return ask(CallKind::kReadSession);
+  }
+  if (ledger.paused == Paused::kUnknown) {
+    return ask(CallKind::kReadPaused);
+  }
+  if (hasVersion(ledger) && ledger.label == Label::kUnknown) {
+    return ask(CallKind::kReadVersion);
+  }
+  return reached();
+}
+
+Next paused(const Ledger& ledger) {
+  if (!ledger.pauseSent) {
+    return ask(CallKind::kPause);
+  }
+  if (ledger.paused == Paused::kYes) {
+    return reached();
+  }
+  return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused)
+                                      : ask(CallKind::kReadPaused);
+}
+
+/// Stale close, version marker and empty session: first push and recovery take the same way.
+Next clean(const Ledger& ledger, const PushFacts& facts) {
+  if (ledger.session == Session::kUnknown) {
+    return ask(CallKind::kReadSession);
+  }
+  if (ledger.session == Session::kOpen) {
+    return ask(CallKind::kFinish);
+  }
+  const bool equal = ledger.label == Label::kPushed;
+  const bool mark = facts.markerMode == VersionMarker::kAlways && ledger.label != Label::kMarker;
+  if (hasVersion(ledger) && (equal || mark)) {
+    if (facts.markerMode == VersionMarker::kNever) {
+      return refuse("it already reports version '" + facts.version +
+                    "', so a push of it could not be proved; push another version, or set "
+                    "push.version_marker: auto");
+    }
+    return setVersion(facts.marker);
+  }
+  if (ledger.needsEmpty) {
+    return ask(CallKind::kStart);
+  }
+  return reached();
+}
+
+Next channelled(const Ledger& ledger, const PushFacts& facts) {
+  if (facts.initBody == nullptr) {
+    return reached();
+  }
+  switch (ledger.channel) {
+    case ChannelState::kReady:
+      return reached();
+    case ChannelState::kUnknown:
+    case ChannelState::kDead:
+      if (ledger.identity != nullptr && ledger.identity->features.hasShutdown) {
+        return ask(CallKind::kShutdown);
+      }
+      [[fallthrough]];
+    case ChannelState::kNone:
+      break;
+  }
+  Next next = ask(CallKind::kInit);
+  next.call.body = facts.initBody;
+  return next;
+}
+
+Next started(const Ledger& ledger) {
+  return ledger.session == Session::kOpen ? reached() : ask(CallKind::kStart);
+}
+
+Next updated(const Ledger& ledger, const PushFacts& facts) {
+  if (ledger.content == Content::kComplete && ledger.updateSent) {
+    return reached();
+  }
+  Next next = ask(CallKind::kUpdate);
+  next.call.body = facts.updateBody;
+  return next;
+}
+
+Next finished(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
+  if (ledger.finishUnknown && hasVersion(ledger)) {
+    // No usable answer: whether it was done is read before anything is decided.
+    if (last != nullptr && last->kind == CallKind::kReadVersion && last->status.ok()) {
+      return ledger.label == Label::kPushed
+                 ? reached()
+                 : failed(Status(Code::kUnavailable,
+                                 "the finish had no usable answer and the version is '" +
+                                     ledger.labelText + "'",
+                                 Outcome::kUnknown));
+    }
+    return ask(CallKind::kReadVersion);
+  }
+  if (ledger.session == Session::kClosed) {
+    return reached();
+  }
+  Next next = ask(CallKind::kFinish);
+  next.call.version = facts.version;
+  next.call.hasVersion = true;
+  return next;
+}
+
+Next verified(const Ledger& ledger, const PushFacts& facts) {
+  if (!ledger.pausedChecked) {
+    return ask(CallKind::kReadPaused);
+  }
+  if (ledger.paused == Paused::kNo) {
+    return refuse(
+        "somebody else resumed it in the middle of the push; its caches may hold values "
+        "of half loaded weights");
+  }
+  if (!facts.verify) {
+    return reached();
+  }
+  if (!ledger.verifyRead) {
+    return ask(CallKind::kReadVersion);
+  }
+  if (ledger.proved) {
+    return reached();
+  }
+  return failed(
+      Status(Code::kDataMismatch,
+             "it reports version '" + ledger.labelText + "' instead of '" + facts.version + "'",
+             Outcome::kApplied));
+}
+
+Next resumed(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
+  if (ledger.resumed) {
+    return reached();
+  }
+  if (facts.verify && !ledger.proved) {
+    return failed(Status(Code::kInternal, "it is not proved and must not be resumed"));
+  }
+  if (!ledger.resumeAsked) {
+    return ask(CallKind::kResume);
+  }
+  // A lost answer: ask before repeating.
+  if (last != nullptr && last->kind == CallKind::kReadPaused && ledger.paused == Paused::kYes) {
+    return askAgain(CallKind::kResume);
+  }
+  return last != nullptr && last->kind == CallKind::kResume ? ask(CallKind::kReadPaused)
+                                                            : askAgain(CallKind::kReadPaused);
+}
+
+/// Failing: the session is closed without a version; then, if no start was sent, P3's put-back.
+Next closed(const Ledger& ledger, const PushFacts& facts) {
+  if (ledger.reach != Reach::kUp || !ledger.closing.ok()) {
+    return reached();
+  }
+  if (ledger.session == Session::kUnknown) {
+    return ask(CallKind::kReadSession);
+  }
+  if (ledger.session == Session::kOpen && (ledger.startSent || facts.anyStartSent)) {
+    return ask(CallKind::kFinish);
+  }
+  if (facts.anyStartSent || ledger.startSent) {
+    return reached();
+  }
+  if (ledger.label == Label::kMarker && !ledger.oldLabel.empty()) {
+    return setVersion(ledger.oldLabel);
+  }
+  const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
+  const bool putBack = ledger.pausedByUs && !ledger.foundPaused && !asleep && !ledger.leftPaused &&
+                       ledger.session == Session::kClosed;
+  return putBack && !ledger.resumed ? ask(CallKind::kResume) : reached();
+}
+
+/// Whether a failed call still leaves its goal a way: reads resolve what happened.
+bool resolvable(Goal goal, const Ledger& ledger, const Reply& last) {
+  if (goal == Goal::kFinished) {
+    return last.kind == CallKind::kFinish && ledger.finishUnknown && hasVersion(ledger);
+  }
+  if (goal == Goal::kResumed) {
+    // Refused outright is final; anything else is asked again until the phase's limit.
+    return last.status.outcome() != Outcome::kRejected;
+  }
+  return goal == Goal::kClosed;
+}
+
+}  // namespace
+
+Next nextCall(const Ledger& ledger, Goal goal, const PushFacts& facts, const Reply* last) {
+  if (ledger.reach == Reach::kLost && goal != Goal::kClosed) {
+    return failed(last != nullptr && !last->status.ok()
+                      ? last->status
+                      : Status(Code::kUnavailable, "it is lost; restart it"));
+  }
+  if (last != nullptr && !last->status.ok() && !resolvable(goal, ledger, *last)) {
+    return failed(last->status);
+  }
+  switch (goal) {
+    case Goal::kIdentified:
+      return identified(ledger, facts);
+    case Goal::kPaused:
+      return paused(ledger);
+    case Goal::kClean:
+      return clean(ledger, facts);
+    case Goal::kChannelled:
+      return channelled(ledger, facts);
+    case Goal::kStarted:
+      return started(ledger);
+    case Goal::kUpdated:
+      return updated(ledger, facts);
+    case Goal::kFinished:
+      return finished(ledger, facts, last);
+    case Goal::kFlushed:
+      return facts.flush && !ledger.flushed ? ask(CallKind::kFlush) : reached();
+    case Goal::kVerified:
+      return verified(ledger, facts);
+    case Goal::kResumed:
+      return resumed(ledger, facts, last);
+    case Goal::kClosed:
+      return closed(ledger, facts);
+  }
+  return failed(Status(Code::kInternal, "no such goal"));
+}
+
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pushrod/deadline.h>
+
+#include "orchestrator/ledger/ledger.h"
+
+namespace pushrod::orchestrator {
+
+/// The next thing to do for one engine.
+struct Next {
+  enum class Kind : std::uint8_t {
+    kCall,     ///< send `call`
+    kReached,  ///< the goal is reached
+    kFailed,   ///< it cannot be reached, because of `status`
+    kWait,     ///< ask again after `pause`, then send `call`
+  };
+  Kind kind = Kind::kReached;
+  Call call;
+  Status status;
+  Duration pause = Duration::zero();
+};
+
+/// Pure: what to ask next so that this engine gets to `goal`. `last` is the reply to the previous
+/// call of the same goal, null at first: a failed call ends a goal here unless reads can resolve
+/// it.
+[[nodiscard]] Next nextCall(const Ledger& ledger,
+                            Goal goal,
+                            const PushFacts& facts,
+                            const Reply* last);
+
+}  // namespace pushrod::orchestrator

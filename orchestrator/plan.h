@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <pushrod/result.h>
+
+namespace pushrod::orchestrator {
+
+/// What rank 0 tells the others before the pause: after which tensors the votes of a pass stand.
+struct Plan {
+  std::vector<std::uint64_t> steps;  ///< ascending, the last is the number of tensors
+
+  [[nodiscard]] std::string encode() const;
+  /// Refuses a text that is not a plan over `tensors` tensors.
+  static Result<Plan> decode(std::string_view text, std::uint64_t tensors);
+  bool operator==(const Plan&) const = default;
+};
+
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "orchestrator/push_session.h"
+
+#include <functional>
+#include <future>
+#include <utility>
+
+#include "common/ids.h"
+#include "config/agreement_text.h"
+
+namespace pushrod::orchestrator {
+
+namespace {
+
+std::vector<std::string> engineNames(const Config& config, const Rank& rank) {
+  std::vector<std::string> names;
+  if (rank.rank == 0) {
+    for (const EngineConfig& engine : config.engines.list) {
+      names.push_back(engine.name);
+    }
+  }
+  return names;
+}
+
+TransportKind pushTransport(const Config& config) {
+  TransportKind kind = config.transport.kind;
+  bool first = true;
+  for (const EngineConfig& engine : config.engines.list) {
+    const TransportKind own = engine.transport.value_or(config.transport.kind);
+    kind = first || own == kind ? own : TransportKind::kMixed;
+    first = false;
+  }
+  return kind;
+}
+
+/// Runs `task` on the control thread and waits for it. Not from the control thread.
+void onControl(net::IoExecutor& executor, const std::function<void()>& task) {
+  std::promise<void> done;
+  std::future<void> finished = done.get_future();
+  executor.post([&task, &done] {
+    task();
+    done.set_value();
+  });
+  finished.get();
+}
+
+}  // namespace
+
+PushSession::PushSession(Config config, Rank rank, LogSink& log)
+    : config_(std::move(config)),
+      rank_(std::move(rank)),
+      log_(log),
+      metrics_(pushTransport(config_), engineNames(config_, rank_)),
+      board_(config_.job, rank_.rank, rank_.size) {}
+
+PushSession::~PushSession() {
+  onControl(executor_, [this] {
+    driver_.reset();
+    server_.reset();
+    if (adapters_ != nullptr) {
+      if (DataPlane* plane = adapters_->plane(); plane != nullptr) {
+        plane->abort(Status(Code::kAborted, "the sender ends"));
+      }
+      adapters_->engines().clear();
+    }
+  });
+  // The meeting point joins threads of its own; it must not do so on the control thread.
+  adapters_.reset();
+}
+
+Status PushSession::compose(const std::string& privateStore) {
+  Status status;
+  onControl(executor_, [&] {
+    Result<std::unique_ptr<Adapters>> adapters =
+        makeAdapters(config_, rank_, privateStore, executor_, metrics_, log_);
+    if (!adapters.ok()) {
+      status = adapters.status();
+      return;
+    }
+    adapters_ = std::move(*adapters);
+    ledgers_.resize(adapters_->engines().size());
+    good_.resize(adapters_->engines().size());
+    monitor_ = std::make_unique<PushMonitor>(
+        MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0});
+    serve();
+  });
+  return status;
+}
+
+void PushSession::serve() {
+  const bool mine = rank_.rank == 0 || config_.metrics.ranks == MetricsRanks::kAll;
+  if (config_.metrics.listen.empty() || !mine) {
+    return;
+  }
+  const int offset = config_.metrics.ranks == MetricsRanks::kAll ? rank_.localRank : 0;
+  Result<std::unique_ptr<StatusServer>> server =
+      StatusServer::start(executor_, config_.metrics.listen, offset, metrics_, board_);
+  if (!server.ok()) {
+    // A push does not fail for want of a page about it.
+    log_.log(LogLevel::kWarning, "metrics are not served: " + server.status().message());
+    return;
+  }
+  server_ = std::move(*server);
+  address_ = server_->address();
+}
+
+std::string PushSession::metricsAddress() const {
+  return address_;
+}
+
+std::vector<EngineSlot> PushSession::makeSlots(const std::string& version,
+                                               const std::string& marker) {
+  std::vector<EngineSlot> slots;
+  for (std::size_t i = 0; i < adapters_->engines().size(); ++i) {
+    EngineSlot slot;
+    slot.client = adapters_->engines()[i].get();
+    slot.ledger = ledgers_[i].forNextPush();
+    slot.facts.version = version;
+    slot.facts.marker = marker;
+    slot.facts.markerMode = config_.push.versionMarker;
+    slot.facts.verify = config_.push.verify != Verify::kNone;
+    slot.facts.flush = config_.push.flush;
+    slot.facts.engine = slot.client->name();
+    slot.facts.expected = good_[i];
+    slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& slots) const {
+  std::vector<EngineStatus> list;
+  for (const EngineSlot& slot : slots) {
+    EngineStatus status;
+    status.name = slot.client->name();
+    status.url = slot.client->url();
+    list.push_back(std::move(status));
+  }
+  return list;
+}
+
+void PushSession::keep(std::vector<EngineSlot> slots, bool good) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    ledgers_[i] = std::move(slots[i].ledger);
+    if (good) {
+      good_[i] = ledgers_[i].identity;
+    }
+  }
+}
+
+void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended& ended) {
+  ++epoch_;
+  DriverPush push;
+  push.epoch = epoch_;
+  push.version = request.version;
+  push.marker = "pushrod-" + config_.job + "-" + common::toHex(common::randomId());
+  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n";
+  push.compareAgreement = [](std::string_view mine, std::string_view rank0) {
+    return config::firstDifference(mine, rank0);
+  };
+  push.engines = makeSlots(push.version, push.marker);
+  monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
+  DriverParts parts{
+      executor_, caller, adapters_->link(), *monitor_, config_, rank_, adapters_->plane()};
+  driver_ = std::make_unique<PushDriver>(
+      parts, std::move(push), [this, &caller, &ended](PushDriver::Ending ending) {
+        const bool good = ending.report.outcome == PushOutcome::kDone ||
+                          ending.report.outcome == PushOutcome::kRecovered;
+        keep(std::move(ending.engines), good);
+        driver_.reset();
+        ended = Ended{std::move(ending.report), ending.verdictKnown};
+        caller.stop();
+      });
+  driver_->start();
+}
+
+Result<PushReport> PushSession::push(const PushRequest& request) {
+  if (request.version.empty()) {
+    return Status(Code::kInvalidArgument, "the version to push is empty");
+  }
+  if (request.weights == nullptr) {
+    return Status(Code::kInvalidArgument, "there is no weight source");
+  }
+  ThreadCaller caller(CallerParts{
+      executor_, adapters_->agreement(), adapters_->plane(), *request.weights, config_.push});
+  Ended result;
+  executor_.post([&] { begin(request, caller, result); });
+  // Until the driver's end stops it: the mutex inside orders `result` before the return.
+  caller.run();
+  if (!result.known) {
+    return result.report.firstCause.prefixed(
+        "the outcome of this push could not be learnt on this rank");
+  }
+  return std::move(result.report);
+}
+
+void PushSession::cancel(const Status& reason) {
+  executor_.post([this, reason] {
+    if (driver_ != nullptr) {
+      driver_->cancel(reason);
+    }
+  });
+}
+
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <pushrod/coordinator.h>
+
+#include "net/io_executor.h"
+#include "orchestrator/driver/push_driver.h"
+#include "orchestrator/driver/thread_caller.h"
+#include "orchestrator/factory.h"
+#include "orchestrator/status/push_monitor.h"
+#include "orchestrator/status/status_server.h"
+
+namespace pushrod::orchestrator {
+
+/// What one rank keeps from push to push: the control thread and all that lives on it. Created and
+/// destroyed by the facade; the functions marked "control" run on the control thread.
+class PushSession {
+ public:
+  PushSession(Config config, Rank rank, LogSink& log);
+  /// From any thread but the control thread: ends what runs and destroys what lives there.
+  ~PushSession();
+  PushSession(const PushSession&) = delete;
+  PushSession& operator=(const PushSession&) = delete;
+
+  Status compose(const std::string& privateStore);
+  /// The trainer's thread.
+  Result<PushReport> push(const PushRequest& request);
+  void cancel(const Status& reason);
+  [[nodiscard]] std::string metricsAddress() const;
+
+ private:
+  struct Ended {
+    PushReport report;
+    bool known = true;
+  };
+
+  // Control.
+  void begin(const PushRequest& request, ThreadCaller& caller, Ended& ended);
+  [[nodiscard]] std::vector<EngineSlot> makeSlots(const std::string& version,
+                                                  const std::string& marker);
+  [[nodiscard]] std::vector<EngineStatus> statusOf(const std::vector<EngineSlot>& slots) const;
+  void keep(std::vector<EngineSlot> slots, bool good);
+  void serve();
+
+  const Config config_;
+  const Rank rank_;
+  LogSink& log_;
+  metrics::PushMetrics metrics_;
+  StatusBoard board_;
+  net::IoExecutor executor_;
+
+  // Live on the control thread.
+  std::unique_ptr<Adapters> adapters_;
+  std::unique_ptr<PushMonitor> monitor_;
+  std::unique_ptr<StatusServer> server_;
+  std::unique_ptr<PushDriver> driver_;
+  std::vector<Ledger> ledgers_;
+  std::vector<std::shared_ptr<const EngineIdentity>> good_;  ///< identities at the last good push
+
+  std::string address_;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace pushrod::orchestrator
