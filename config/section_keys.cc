@@ -41,26 +41,22 @@ Wrong checkProfile(std::string& profile) {
   if (profile == "auto" || profile == "main") {
     return std::nullopt;
   }
+  constexpr const char* kRefusal =
+      "is no profile; write auto, main, or a release such as \"0.27\" or \"0.28.1\"";
   std::size_t parts = 0;
   std::string_view rest = profile;
-  while (parts < 4) {
+  for (bool more = true; more; ++parts) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
     const bool digits =
         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (part.empty() || part.size() > 4 || !digits) {
-      break;
+      return kRefusal;
     }
-    ++parts;
-    if (dot == rest.size()) {
-      rest = {};
-      break;
-    }
-    rest.remove_prefix(dot + 1);
+    more = dot < rest.size();
+    rest.remove_prefix(more ? dot + 1 : dot);
   }
-  return rest.empty() && (parts == 2 || parts == 3)
-             ? Wrong()
-             : "is no profile; write auto, main, or a release such as \"0.27\" or \"0.28.1\"";
+  return parts == 2 || parts == 3 ? Wrong() : kRefusal;
 }
 
 Wrong checkVariable(std::string& name) {

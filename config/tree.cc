@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/tree.h"
 
+#include <algorithm>
 #include <exception>
 #include <sstream>
 
@@ -21,6 +22,10 @@ struct Refusal final : std::exception {
   Position where;
   std::string text;
 };
+
+/// Put behind the text: the scanner takes an open quote whose last line has ended for a closed one,
+/// and refuses it when the text ends within a line.
+constexpr const char* kEndMark = "\n# end";
 
 Position positionOf(const YAML::Mark& mark) {
   return mark.is_null() ? Position{} : Position{mark.line + 1, mark.column + 1};
@@ -143,7 +148,7 @@ std::optional<Node> parseTree(const std::string& text, FaultList& faults) {
     return std::nullopt;
   }
   try {
-    std::istringstream stream(text);
+    std::istringstream stream(text + kEndMark);
     YAML::Parser parser(stream);
     TreeBuilder builder;
     // The second call only looks for a second document: its first event ends it. (The library's own
@@ -155,7 +160,9 @@ std::optional<Node> parseTree(const std::string& text, FaultList& faults) {
   } catch (const Refusal& refusal) {
     faults.add(refusal.where, refusal.text);
   } catch (const YAML::Exception& error) {
-    faults.add(positionOf(error.mark), "not valid YAML: " + error.msg);
+    const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
+    const Position where = positionOf(error.mark);
+    faults.add(where.line > lines ? Position{lines, 1} : where, "not valid YAML: " + error.msg);
   } catch (const std::exception& error) {
     faults.add({}, std::string("not readable as YAML: ") + error.what());
   }

@@ -210,9 +210,13 @@ std::optional<std::size_t> readChoice(Reader& reader,
   }
   std::string choices;
   std::string nearest;
+  std::size_t smallest = 3;  // further away is no slip of the pen
   for (const std::string& name : names) {
     choices += (choices.empty() ? "" : ", ") + name;
-    if (scalar->text.size() < 64 && editDistance(scalar->text, name) <= 2 && nearest.empty()) {
+    const std::size_t distance =
+        scalar->text.size() < 64 ? editDistance(scalar->text, name) : scalar->text.size();
+    if (distance < smallest) {
+      smallest = distance;
       nearest = "; did you mean " + name + "?";
     }
   }
