@@ -52,10 +52,11 @@ install(TARGETS ${installed_libraries} EXPORT pushrodTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT pushrodTargets NAMESPACE pushrod:: DESTINATION ${PUSHROD_PACKAGE_DIR})
-# The command's target keeps the name that its users type.
-if(TARGET pushrod)
-  install(TARGETS pushrod RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+foreach(command IN ITEMS pushrod pushrod_program)
+  if(TARGET ${command})
+    install(TARGETS ${command} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pushrodConfig.cmake.in
   ${PROJECT_BINARY_DIR}/cmake/pushrodConfig.cmake
