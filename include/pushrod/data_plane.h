@@ -28,6 +28,7 @@ struct PlaneEngine {
   std::string name;
   int workers = 1;      ///< receiving processes: TP x PP x PCP x DP
   std::string dpGroup;  ///< engines of one external data-parallel group share one rank offset
+  std::string url = {};  ///< as configured; tells which local address routes to the engine
 };
 
 /// What a new channel is built for.
