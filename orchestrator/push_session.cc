@@ -81,7 +81,7 @@ Status PushSession::compose(const std::string& privateStore) {
     ledgers_.resize(adapters_->engines().size());
     good_.resize(adapters_->engines().size());
     monitor_ = std::make_unique<PushMonitor>(
-        MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0});
+        MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
     serve();
   });
   return status;
@@ -138,12 +138,23 @@ std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& s
   return list;
 }
 
-void PushSession::keep(std::vector<EngineSlot> slots, bool good) {
+void PushSession::keep(PushDriver::Ending& ending, bool good) {
+  std::vector<EngineSlot>& slots = ending.engines;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     ledgers_[i] = std::move(slots[i].ledger);
     if (good) {
       good_[i] = ledgers_[i].identity;
     }
+  }
+  if (good) {
+    std::set<std::string> names;
+    if (earlierNames_ != nullptr) {
+      names = *earlierNames_;
+    }
+    for (const TensorSpec& tensor : ending.manifest->tensors) {
+      names.insert(tensor.name);
+    }
+    earlierNames_ = std::make_shared<const std::set<std::string>>(std::move(names));
   }
 }
 
@@ -157,6 +168,7 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.compareAgreement = [](std::string_view mine, std::string_view rank0) {
     return config::firstDifference(mine, rank0);
   };
+  push.earlierNames = earlierNames_;
   push.engines = makeSlots(push.version, push.marker);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
   DriverParts parts{
@@ -165,7 +177,7 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
       parts, std::move(push), [this, &caller, &ended](PushDriver::Ending ending) {
         const bool good = ending.report.outcome == PushOutcome::kDone ||
                           ending.report.outcome == PushOutcome::kRecovered;
-        keep(std::move(ending.engines), good);
+        keep(ending, good);
         driver_.reset();
         ended = Ended{std::move(ending.report), ending.verdictKnown};
         caller.stop();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ class PushSession {
   [[nodiscard]] std::vector<EngineSlot> makeSlots(const std::string& version,
                                                   const std::string& marker);
   [[nodiscard]] std::vector<EngineStatus> statusOf(const std::vector<EngineSlot>& slots) const;
-  void keep(std::vector<EngineSlot> slots, bool good);
+  void keep(PushDriver::Ending& ending, bool good);
   void serve();
 
   const Config config_;
@@ -60,6 +61,8 @@ class PushSession {
   std::unique_ptr<PushDriver> driver_;
   std::vector<Ledger> ledgers_;
   std::vector<std::shared_ptr<const EngineIdentity>> good_;  ///< identities at the last good push
+
+  std::shared_ptr<const std::set<std::string>> earlierNames_;  ///< null before a good push
 
   std::string address_;
   std::uint64_t epoch_ = 0;

@@ -77,10 +77,7 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       return;
     case ActionKind::kSourceManifest:
       if (result.status.ok()) {
-        manifest_ = result.manifest;
-        manifestText_ = transports::manifestText(*manifest_);
-        manifestDigest_ = common::fnv1a(manifestText_);
-        parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
+        result.status = takeManifest(std::move(result.manifest));
       }
       break;
     case ActionKind::kChannelOpen:
@@ -92,6 +89,29 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       break;
   }
   feed(Event{EventKind::kLocalDone, result.status.ok() ? Status() : mine(result.status), {}});
+}
+
+Status PushDriver::takeManifest(std::shared_ptr<const Manifest> manifest) {
+  manifest_ = std::move(manifest);
+  manifestText_ = transports::manifestText(*manifest_);
+  manifestDigest_ = common::fnv1a(manifestText_);
+  parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
+  if (push_.earlierNames == nullptr || parts_.config.push.partial) {
+    return Status();
+  }
+  // Engines take a short stream with 200 and serve a mixed model (P18).
+  std::set<std::string> missing = *push_.earlierNames;
+  for (const TensorSpec& tensor : manifest_->tensors) {
+    missing.erase(tensor.name);
+  }
+  if (missing.empty()) {
+    return Status();
+  }
+  return Status(Code::kInvalidArgument,
+                "the manifest lacks " + std::to_string(missing.size()) +
+                    " tensors that an earlier push of this job had, first " + *missing.begin() +
+                    "; add them, or set push.partial: true",
+                Outcome::kNotSent);
 }
 
 void PushDriver::onItem(const CallerResult& result, Stage stage) {

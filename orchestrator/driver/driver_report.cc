@@ -125,10 +125,7 @@ void PushDriver::finish() {
     disarm(*timer);
   }
   if (parts_.plane != nullptr) {
-    for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-      const std::uint64_t sent = parts_.plane->bytesSent(i);
-      engineBytes_[i] = state_.phase == Phase::kDone ? sent : std::max(engineBytes_[i], sent);
-    }
+    countBytes();
     casts_ = parts_.plane->casts();
     if (!parts_.config.transport.keepBuffers) {
       parts_.plane->releaseBuffers();
@@ -140,7 +137,7 @@ void PushDriver::finish() {
     verdict.decision = Decision::kFail;
     parts_.link.publishVerdict(push_.epoch, verdict);
   }
-  Ending ending{buildReport(), std::move(runner_.slots()), !verdictUnknown_};
+  Ending ending{buildReport(), std::move(runner_.slots()), manifest_, !verdictUnknown_};
   runner_.abandon();
   parts_.observer.onEnd(ending.report);
   parts_.executor.post(

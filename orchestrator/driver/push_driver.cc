@@ -166,6 +166,7 @@ void PushDriver::enterPhase(Phase from) {
   }
   if (state_.phase == Phase::kStream) {
     passBytes_ = 0;
+    std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
   }
   if ((state_.phase == Phase::kFailing || state_.phase == Phase::kFailed) &&
       failedIn_ == Phase::kIdle) {
@@ -213,9 +214,7 @@ void PushDriver::perform(const Action& action) {
       return;
     case ActionKind::kChannelAbort:
       if (parts_.plane != nullptr) {
-        for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-          engineBytes_[i] = std::max(engineBytes_[i], parts_.plane->bytesSent(i));
-        }
+        countBytes();
         parts_.plane->abort(action.status);
         parts_.observer.onChannel(false);
       }
@@ -243,6 +242,21 @@ void PushDriver::perform(const Action& action) {
     case ActionKind::kFinish:
       finish();
       return;
+  }
+}
+
+/// The plane counts from the pass's begin; what is new since the last look is reported once.
+void PushDriver::countBytes() {
+  std::uint64_t fresh = 0;
+  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+    const std::uint64_t sent = parts_.plane->bytesSent(i);
+    if (sent > engineBytes_[i]) {
+      fresh += sent - engineBytes_[i];
+      engineBytes_[i] = sent;
+    }
+  }
+  if (fresh > 0) {
+    parts_.observer.onBytes(fresh);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct DriverPush {
   std::string marker;     ///< P7's label of this push, unique to it
   std::string agreement;  ///< the texts that ranks must agree on, version included
   std::vector<EngineSlot> engines;
+  /// Names that an earlier push of this job had (P18); null: none was made.
+  std::shared_ptr<const std::set<std::string>> earlierNames;
   std::function<std::string(std::string_view mine, std::string_view rank0)> compareAgreement;
 };
 
@@ -52,6 +55,7 @@ class PushDriver final : public RankLinkListener {
   struct Ending {
     PushReport report;
     std::vector<EngineSlot> engines;
+    std::shared_ptr<const Manifest> manifest;  ///< null: the push did not get so far
     bool verdictKnown = true;
   };
 
@@ -95,6 +99,8 @@ class PushDriver final : public RankLinkListener {
   void startPrepare();
   [[nodiscard]] Result<Plan> makePlan();
   void callSource(CallerRequest request);
+  Status takeManifest(std::shared_ptr<const Manifest> manifest);
+  void countBytes();
   void openChannel();
   void holdLostVote(const Status& status);
 
@@ -138,7 +144,7 @@ class PushDriver final : public RankLinkListener {
   std::map<std::string, double> phaseSeconds_;
   std::uint64_t passBytes_ = 0;
   std::uint64_t casts_ = 0;
-  std::vector<std::uint64_t> engineBytes_;
+  std::vector<std::uint64_t> engineBytes_;  ///< of the last pass
 
   Deadline workDeadline_ = Deadline::never();
   Deadline hardDeadline_ = Deadline::never();

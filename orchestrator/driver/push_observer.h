@@ -45,6 +45,9 @@ class PushObserver {
 
   virtual void onTensor(std::uint64_t /*tensors*/, std::uint64_t /*bytes*/) {}
 
+  /// Payload bytes written to engines since the last such call.
+  virtual void onBytes(std::uint64_t /*bytes*/) {}
+
   /// A remark of this rank's pass, at its end.
   virtual void onNote(const std::string& /*note*/) {}
 

@@ -76,6 +76,9 @@ void PushMonitor::publish(bool always) {
     return;
   }
   lastPublished_ = now;
+  if (parts_.plane != nullptr) {
+    parts_.metrics.buffers(parts_.plane->bufferBytes(), parts_.plane->inFlightBytes());
+  }
   parts_.board.setProgress(progress_);
   if (callback_) {
     callback_(progress_);
@@ -186,6 +189,10 @@ void PushMonitor::onTensor(std::uint64_t tensors, std::uint64_t bytes) {
   publish(tensors == progress_.totalTensors);
 }
 
+void PushMonitor::onBytes(std::uint64_t bytes) {
+  parts_.metrics.bytesSent(bytes);
+}
+
 void PushMonitor::onNote(const std::string& note) {
   if (parts_.leader) {
     parts_.log.log(LogLevel::kWarning, note);
@@ -196,9 +203,6 @@ void PushMonitor::onEnd(const PushReport& report) {
   parts_.metrics.pushEnded(report.outcome, report.durationSeconds);
   parts_.metrics.pausedSeconds(report.pausedSeconds);
   parts_.metrics.casts(report.casts);
-  for (const EngineReport& engine : report.engines) {
-    parts_.metrics.bytesSent(engine.bytes);
-  }
   parts_.board.addReport(report);
   callback_ = nullptr;
   const bool good =

@@ -22,6 +22,7 @@ struct MonitorParts {
   metrics::PushMetrics& metrics;
   StatusBoard& board;
   bool leader = false;
+  const DataPlane* plane = nullptr;  ///< null on ranks that never send
 };
 
 /// Turns what pushes do into metrics, log lines, the status page and progress calls. Control thread
@@ -46,6 +47,7 @@ class PushMonitor final : public PushObserver {
   void onFailure(Phase phase, const Status& status) override;
   void onChannel(bool built) override;
   void onTensor(std::uint64_t tensors, std::uint64_t bytes) override;
+  void onBytes(std::uint64_t bytes) override;
   void onNote(const std::string& note) override;
   void onEnd(const PushReport& report) override;
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/key_table.h"
+#include "config/nearest.h"
+
+namespace pushrod::config {
+
+/// Where a map stands: `path` as messages call it ("engines.list[0].expect"), `known` as the
+/// suggestions do ("engines.list[].expect"), `relative` as the owner's keys do ("expect").
+struct MapPlace {
+  std::string path;
+  std::string known;
+  std::string relative;
+
+  [[nodiscard]] MapPlace below(const std::string& key) const {
+    return {join(path, key), join(known, key), join(relative, key)};
+  }
+
+  static std::string join(const std::string& parent, const std::string& key) {
+    return parent.empty() ? key : parent + "." + key;
+  }
+};
+
+/// Whether `key`, the latest of its map, may be taken: a text, not a merge, not given before.
+bool acceptKey(const Node& key,
+               const std::string& path,
+               std::map<std::string, Position>& seen,
+               Reader& reader);
+
+/// Reads a map and the sections below it into `owner` by its key table. `checkKey`-like rules for
+/// every entry: unknown and repeated keys are faults, and reading goes on behind them.
+template <typename Owner>
+void readMap(Owner& owner,
+             const Node& map,
+             const MapPlace& place,
+             const std::vector<Key<Owner>>& keys,
+             Reader& reader) {
+  std::map<std::string, Position> seen;
+  for (const auto& [name, value] : map.entries) {
+    const MapPlace here = place.below(name.text);
+    if (!acceptKey(name, here.path, seen, reader)) {
+      continue;
+    }
+    const auto key = std::find_if(
+        keys.begin(), keys.end(), [&](const Key<Owner>& k) { return k.path == here.relative; });
+    const bool section = std::any_of(keys.begin(), keys.end(), [&](const Key<Owner>& k) {
+      return k.path.starts_with(here.relative + ".");
+    });
+    if (key == keys.end() && !section) {
+      reader.faults.add(
+          name.where, here.path, "unknown key; " + nearestKeyText(here.known, knownPaths()));
+    } else if (value.kind == Node::Kind::kNull) {
+      // The scanner places a missing value on the next line.
+      Node missing = value;
+      missing.where = name.where;
+      refuseNull(reader, here.path, missing);
+    } else if (key != keys.end()) {
+      if (key->read(owner, value, reader, here.path)) {
+        reader.written.emplace(here.path, value.where);
+      }
+    } else if (value.kind == Node::Kind::kMap) {
+      readMap(owner, value, here, keys, reader);
+    } else {
+      reader.faults.add(
+          value.where, here.path, "must be a section with keys below it, not " + kindText(value));
+    }
+  }
+}
+
+}  // namespace pushrod::config

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/support.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "config/key_table.h"
+
+namespace pushrod::config {
+
+namespace {
+
+/// Keys that this build reads but knows only with their default.
+constexpr std::array<std::string_view, 11> kDefaultOnly = {"engines.file",
+                                                           "engines.on_loss",
+                                                           "engines.min_healthy",
+                                                           "engines.wake",
+                                                           "transport.owners",
+                                                           "transport.load_plan",
+                                                           "transport.group",
+                                                           "push.stop",
+                                                           "push.flush_external",
+                                                           "push.wave",
+                                                           "push.check_replicas"};
+
+std::string missing(const std::string& key, const std::string& value) {
+  return key + ": " + value + " is not in this build";
+}
+
+/// What is wrong with the transports, empty when they are all tcp. The default counts only where an
+/// engine uses it.
+std::string transportFault(const Config& config) {
+  const auto& list = config.engines.list;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].transport && *list[i].transport != TransportKind::kTcp) {
+      return missing("engines.list[" + std::to_string(i) + "].transport",
+                     std::string(transportName(*list[i].transport))) +
+             ", which sends over tcp only; set it to tcp";
+    }
+  }
+  const bool kindUsed = list.empty() || std::any_of(list.begin(), list.end(), [](const auto& e) {
+                          return !e.transport.has_value();
+                        });
+  if (kindUsed && config.transport.kind != TransportKind::kTcp) {
+    return missing("transport.kind", std::string(transportName(config.transport.kind))) +
+           ", which sends over tcp only; set transport.kind: tcp";
+  }
+  return {};
+}
+
+}  // namespace
+
+Status checkSupported(const Config& config) {
+  std::string text = transportFault(config);
+  const Config defaults;
+  const auto add = [&text](const std::string& fault) {
+    text += (text.empty() ? "" : "; ") + fault;
+  };
+  for (const Key<Config>& key : configKeys()) {
+    const bool limited =
+        std::find(kDefaultOnly.begin(), kDefaultOnly.end(), key.path) != kDefaultOnly.end();
+    const std::string value = key.write(config, 0);
+    const std::string only = key.write(defaults, 0);
+    if (limited && value != only) {
+      add(missing(key.path, value) + "; set it to " + only + " or remove it");
+    }
+  }
+  if (config.push.verify == Verify::kChecksum) {
+    add(missing("push.verify", "checksum") + "; set it to version");
+  }
+  return text.empty() ? Status() : Status(Code::kInvalidArgument, text);
+}
+
+}  // namespace pushrod::config

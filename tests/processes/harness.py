@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real processes for tests from outside: reference engines, trainer ranks, checkpoints.
+
+Only the standard library, and only what docs/ promises: command line, exit codes, report, journal.
+"""
+
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ.get("PUSHROD_PROGRAM", "build/bin/pushrod")
+# Sanitizer builds are several times slower; limits in tests are multiplied by this.
+SLOW = float(os.environ.get("PUSHROD_TEST_SLOW", "1"))
+ITEM = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
+
+
+def wait_until(condition, limit, what):
+    """Polls until `condition()` is true; fails the test after `limit` seconds."""
+    end = time.monotonic() + limit * SLOW
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit} s: {what}")
+        select.select([], [], [], 0.02)
+
+
+def request(port, method, path, body=None, limit=10):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=limit * SLOW)
+    try:
+        text = None if body is None else json.dumps(body)
+        connection.request(method, path, text, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+class Engine:
+    """One reference engine process."""
+
+    def __init__(self, folder, name, *flags, port=0):
+        self.name = name
+        self.journal_path = pathlib.Path(folder) / f"{name}-{time.monotonic_ns()}.journal"
+        self.log = open(pathlib.Path(folder) / f"{name}.log", "ab")
+        self.process = subprocess.Popen(
+            [PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", "tcp",
+             "--journal", str(self.journal_path), *flags],
+            stdout=subprocess.PIPE, stderr=self.log)
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError(f"engine {name} did not start: {self.process.wait()}")
+        self.port = json.loads(line)["port"]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def state(self):
+        return json.loads(request(self.port, "GET", "/__state")[1])
+
+    def faults(self, *faults):
+        status, body = request(self.port, "POST", "/__ctl", {"faults": list(faults)})
+        assert status == 200, (status, body)
+
+    def journal(self, event=None):
+        lines = [json.loads(line) for line in self.journal_path.read_text().splitlines() if line]
+        return [line for line in lines if event is None or line["event"] == event]
+
+    def calls(self, route):
+        return [line for line in self.journal("request") if line.get("route", "").endswith(route)]
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+
+def write_safetensors(path, tensors):
+    """`tensors`: {name: (dtype, shape, bytes)}. Returns {name: sha256}."""
+    header, offset, digests = {}, 0, {}
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+        digests[name] = hashlib.sha256(data).hexdigest()
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, _, data in tensors.values():
+            file.write(data)
+    return digests
+
+
+def tensor(name, version, dtype, shape):
+    count = ITEM[dtype]
+    for extent in shape:
+        count *= extent
+    return dtype, shape, hashlib.shake_128(f"{name}/{version}".encode()).digest(count)
+
+
+def layered(version, layers=4, width=64):
+    """A small model with fused layers: {name: (dtype, shape, bytes)}."""
+    shapes = {"model.embed_tokens.weight": [256, width]}
+    for layer in range(layers):
+        for part in ("q", "k", "v", "o"):
+            shapes[f"model.layers.{layer}.self_attn.{part}_proj.weight"] = [width, width]
+        for part in ("gate", "up", "down"):
+            shapes[f"model.layers.{layer}.mlp.{part}_proj.weight"] = [width, width]
+        shapes[f"model.layers.{layer}.input_layernorm.weight"] = [width]
+    shapes["model.norm.weight"] = [width]
+    return {name: tensor(name, version, "BF16", shape) for name, shape in shapes.items()}
+
+
+class Case(unittest.TestCase):
+    """A temporary folder, and everything that was started in it ended."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pushrod-test-"))
+        self.engines = []
+        self.children = []
+
+    def tearDown(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.send_signal(signal.SIGCONT)
+                child.kill()
+            child.wait()
+        for engine in self.engines:
+            engine.stop()
+        shutil.rmtree(self.folder)
+
+    def engine(self, name, *flags, port=0):
+        engine = Engine(self.folder, name, *flags, port=port)
+        self.engines.append(engine)
+        return engine
+
+    def checkpoint(self, name, tensors):
+        folder = self.folder / name
+        folder.mkdir()
+        return folder, write_safetensors(folder / "model.safetensors", tensors)
+
+    def config(self, engines, **sections):
+        """`sections`: {"timeouts": {"request": "5s"}}; values are written as they are."""
+        text = {"job": {"job": f"test-{os.getpid()}"},
+                "transport": {"kind": "tcp", "buffer": "32KiB"},
+                "timeouts": {"push": "60s", "connect": "10s", "startup": "10s", "init": "10s",
+                             "request": "10s", "pause": "5s", "resume": "5s", "progress": "5s",
+                             "drain": "3s", "gather": "10s", "agreement": "5s", "shutdown": "5s"},
+                "metrics": {"listen": '""'}}
+        for section, values in sections.items():
+            text.setdefault(section, {}).update(values)
+        job = text.pop("job")
+        lines = [f"{key}: {value}" for key, value in job.items()]
+        lines.append("engines:")
+        for key, value in text.pop("engines", {}).items():
+            lines.append(f"  {key}: {value}")
+        lines.append("  list:")
+        for engine in engines:
+            lines += [f"    - url: {engine.url}", f"      name: {engine.name}"]
+        for section, values in text.items():
+            lines.append(f"{section}:")
+            lines += [f"  {key}: {value}" for key, value in values.items()]
+        path = self.folder / f"push-{time.monotonic_ns()}.yaml"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    def command(self, config, checkpoint, version, *flags):
+        return [PROGRAM, "push", "--config", str(config), "--checkpoint", str(checkpoint),
+                "--version", version, *flags]
+
+    def push(self, config, checkpoint, version, ranks=4, limit=60):
+        """One push by a supervisor. Returns (exit code, report or None, everything printed)."""
+        report = self.folder / f"report-{time.monotonic_ns()}.json"
+        done = subprocess.run(
+            self.command(config, checkpoint, version, "--ranks", str(ranks),
+                         "--report", str(report)),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=limit * SLOW, check=False)
+        text = done.stdout.decode(errors="replace")
+        return done.returncode, json.loads(report.read_text()) if report.exists() else None, text
+
+    def ranks(self, config, checkpoint, version, count):
+        """`count` rank processes as a launcher starts them. Their output goes to files. `config`
+        may be a list, one for each rank."""
+        port = 20000 + (os.getpid() * 7 + time.monotonic_ns() // 1000) % 20000
+        for rank in range(count):
+            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count),
+                               LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
+                               MASTER_PORT=str(port))
+            log = open(self.folder / f"rank-{rank}.log", "wb")
+            self.children.append(subprocess.Popen(
+                self.command(config[rank] if isinstance(config, list) else config,
+                             checkpoint, version, "--report", str(self.folder / "ranks.json")),
+                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+            log.close()
+        return self.children[-count:]
+
+    def rank_log(self, rank):
+        return (self.folder / f"rank-{rank}.log").read_text(errors="replace")
+
+    def assert_current(self, engine, version, digests):
+        state = engine.state()
+        self.assertEqual(state["version"], version)
+        self.assertFalse(state["paused"])
+        self.assertEqual(state["session"], "closed")
+        self.assertFalse(state["torn"])
+        self.assertEqual(state["weights"], digests)
+        self.assertTrue(all(not r["torn"] and r["version"] == version
+                            for r in state["resumes"][-1:]), state["resumes"])

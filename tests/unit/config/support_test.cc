@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/support.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/config/config_test_support.h"
+
+namespace pushrod::config::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+Status supportOf(const std::string& text) {
+  const auto config = Config::parse(text, "f.yaml");
+  return config ? checkSupported(*config) : config.status();
+}
+
+const std::string kTcp = kEngine + "transport: {kind: tcp}\n";
+
+TEST(Support, TcpWithDefaultsIsSupported) {
+  EXPECT_TRUE(supportOf(kTcp).ok());
+  EXPECT_TRUE(supportOf(kTcp + "push: {verify: none, pause: abort, partial: true}\n").ok());
+}
+
+TEST(Support, TheDefaultTransportIsRefusedWithTheRemedy) {
+  const Status status = supportOf(kEngine);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl is not in this build"));
+  EXPECT_THAT(status.message(), HasSubstr("set transport.kind: tcp"));
+}
+
+TEST(Support, AnEnginesOwnTransportCounts) {
+  EXPECT_TRUE(supportOf("engines: {list: [{url: \"http://a:1\", transport: tcp}]}\n").ok());
+  EXPECT_THAT(supportOf("engines: {list: [{url: \"http://a:1\", transport: shm}]}\n"
+                        "transport: {kind: tcp}\n")
+                  .message(),
+              HasSubstr("engines.list[0].transport: shm is not in this build"));
+}
+
+struct Row {
+  std::string text;
+  std::string says;
+};
+
+class Unsupported : public ::testing::TestWithParam<Row> {};
+
+TEST_P(Unsupported, IsRefusedByKeyAndValue) {
+  EXPECT_THAT(supportOf(GetParam().text).message(),
+              HasSubstr(GetParam().says + " is not in this build"));
+}
+
+Row engines(const std::string& key, const std::string& value) {
+  return {"engines: {list: [{url: \"http://a:1\"}], " + key + ": " + value +
+              "}\ntransport: {kind: tcp}\n",
+          "engines." + key + ": " + value};
+}
+
+Row push(const std::string& key, const std::string& value) {
+  return {kTcp + "push: {" + key + ": " + value + "}\n", "push." + key + ": " + value};
+}
+
+Row transport(const std::string& key, const std::string& value) {
+  return {kEngine + "transport: {kind: tcp, " + key + ": " + value + "}\n",
+          "transport." + key + ": " + value};
+}
+
+INSTANTIATE_TEST_SUITE_P(Keys,
+                         Unsupported,
+                         ::testing::Values(engines("on_loss", "quarantine"),
+                                           engines("min_healthy", "\"80%\""),
+                                           engines("wake", "weights"),
+                                           Row{"engines: {file: e.yaml}\ntransport: {kind: tcp}\n",
+                                               "engines.file: e.yaml"},
+                                           transport("owners", "true"),
+                                           transport("load_plan", "true"),
+                                           transport("group", "per_engine"),
+                                           push("verify", "checksum"),
+                                           push("stop", "pass"),
+                                           push("flush_external", "true"),
+                                           push("wave", "2"),
+                                           push("check_replicas", "digest")));
+
+TEST(Support, AllKeysAreNamedAtOnce) {
+  const Status status = supportOf(kEngine + "push: {wave: 2, stop: pass}\n");
+  EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl"));
+  EXPECT_THAT(status.message(), HasSubstr("push.wave: 2"));
+  EXPECT_THAT(status.message(), HasSubstr("push.stop: pass"));
+}
+
+}  // namespace
+}  // namespace pushrod::config::test
