@@ -3,6 +3,7 @@
 option(PUSHROD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_BUILD_BENCH "Build the benchmarks" OFF)
 option(PUSHROD_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
+option(PUSHROD_FUZZ "Build the fuzz targets (needs clang)" OFF)
 set(PUSHROD_SANITIZE "" CACHE STRING "Sanitizers for every target, as for -fsanitize (empty: none)")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -28,8 +29,16 @@ if(PUSHROD_SANITIZE)
   target_compile_options(pushrod_build_flags INTERFACE -fsanitize=${PUSHROD_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(pushrod_build_flags INTERFACE -fsanitize=${PUSHROD_SANITIZE})
+  if(PUSHROD_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # clang cannot place the check's data for coroutines.
+    target_compile_options(pushrod_build_flags INTERFACE -fno-sanitize=function)
+  endif()
   if(PUSHROD_SANITIZE MATCHES "thread")
     # Asio's fenced block uses a fence that ThreadSanitizer does not model; its own switch avoids it.
     target_compile_definitions(pushrod_build_flags INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
+endif()
+if(PUSHROD_FUZZ)
+  # Coverage for the fuzzer to steer by; the targets themselves add its main program.
+  target_compile_options(pushrod_build_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()

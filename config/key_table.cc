@@ -28,8 +28,14 @@ void addPaths(const std::string& path,
 const std::vector<Key<Config>>& configKeys() {
   static const std::vector<Key<Config>> kKeys = [] {
     std::vector<Key<Config>> all;
-    for (auto part :
-         {rankAndEngineKeys(), transportKeys(), pushKeys(), timeoutKeys(), outputKeys()}) {
+    for (auto part : {rankKeys(),
+                      engineSectionKeys(),
+                      transportKeys(),
+                      channelKeys(),
+                      pushKeys(),
+                      proofKeys(),
+                      timeoutKeys(),
+                      outputKeys()}) {
       std::move(part.begin(), part.end(), std::back_inserter(all));
     }
     return all;

@@ -19,9 +19,12 @@ namespace pushrod::config {
 [[nodiscard]] const std::vector<std::string>& knownPaths();
 
 /// Parts of configKeys().
-[[nodiscard]] std::vector<Key<Config>> rankAndEngineKeys();
+[[nodiscard]] std::vector<Key<Config>> rankKeys();
+[[nodiscard]] std::vector<Key<Config>> engineSectionKeys();
 [[nodiscard]] std::vector<Key<Config>> transportKeys();
+[[nodiscard]] std::vector<Key<Config>> channelKeys();
 [[nodiscard]] std::vector<Key<Config>> pushKeys();
+[[nodiscard]] std::vector<Key<Config>> proofKeys();
 [[nodiscard]] std::vector<Key<Config>> timeoutKeys();
 [[nodiscard]] std::vector<Key<Config>> outputKeys();
 

@@ -33,8 +33,8 @@ bool acceptKey(const Node& key,
                std::map<std::string, Position>& seen,
                Reader& reader);
 
-/// Reads a map and the sections below it into `owner` by its key table. `checkKey`-like rules for
-/// every entry: unknown and repeated keys are faults, and reading goes on behind them.
+/// Reads a map and the sections below it into `owner` by its key table. Unknown and repeated keys
+/// are faults; reading goes on behind them.
 template <typename Owner>
 void readMap(Owner& owner,
              const Node& map,

@@ -129,6 +129,11 @@ std::vector<Key<Config>> transportKeys() {
       switchKey<C>(
           {"transport.digest", "`tcp`: XXH3-64 of each chunk."},
           [](auto& c) -> auto& { return c.transport.digest; }),
+  };
+}
+
+std::vector<Key<Config>> channelKeys() {
+  return {
       choiceKey<C, Group>(
           {"transport.group", "`nccl`, `tcp`: one channel over all engines, or each its own."},
           {{Group::kShared, "shared"}, {Group::kPerEngine, "per_engine"}},
@@ -190,6 +195,11 @@ std::vector<Key<Config>> pushKeys() {
       switchKey<C>(
           {"push.flush_external", "Also the engine's external cache, where it has one."},
           [](auto& c) -> auto& { return c.push.flushExternal; }),
+  };
+}
+
+std::vector<Key<Config>> proofKeys() {
+  return {
       choiceKey<C, Verify>(
           {"push.verify", "What proves a push; `none` is logged as unsafe."},
           {{Verify::kVersion, "version"}, {Verify::kChecksum, "checksum"}, {Verify::kNone, "none"}},

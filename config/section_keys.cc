@@ -93,7 +93,6 @@ Key<C> engineListKey() {
 }
 
 std::optional<MinHealthy> parseMinHealthy(const std::string& text) {
-  MinHealthy value;
   const bool percent = text.ends_with('%');
   const auto number =
       parseInteger(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)));
@@ -172,7 +171,7 @@ Key<C> limitKey(std::string name, std::string meaning, Member at) {
 
 }  // namespace
 
-std::vector<Key<Config>> rankAndEngineKeys() {
+std::vector<Key<Config>> rankKeys() {
   return {
       versionKey(),
       textKey<C>(
@@ -195,6 +194,11 @@ std::vector<Key<Config>> rankAndEngineKeys() {
           "address or interface",
           checkInterface,
           [](auto& c) -> auto& { return c.ranks.interface; }),
+  };
+}
+
+std::vector<Key<Config>> engineSectionKeys() {
+  return {
       engineListKey(),
       textKey<C>(
           {"engines.file",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/cast.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -25,6 +26,13 @@ T load(const std::byte* from) {
 template <typename T>
 void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
+}
+
+/// `yes` or `no` without a branch: the compiler then computes both and vectorises the loop, which
+/// it does not when one side holds float arithmetic under a condition.
+std::uint32_t choose(bool condition, std::uint32_t yes, std::uint32_t no) {
+  const std::uint32_t mask = 0U - static_cast<std::uint32_t>(condition);
+  return (yes & mask) | (no & ~mask);
 }
 
 // The four formats by their bits. `toFloat` is exact; `fromFloat` rounds to nearest even. Branches
@@ -74,8 +82,9 @@ struct Float16 {
     const float small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F;
     const std::uint32_t normal = (magnitude << 13U) + (112U << 23U);
     const std::uint32_t special = (magnitude << 13U) | Float32::kInfinity;
-    const std::uint32_t chosen = magnitude < 0x400U ? std::bit_cast<std::uint32_t>(small)
-                                                    : (magnitude < kInfinity ? normal : special);
+    const std::uint32_t large = choose(magnitude < kInfinity, normal, special);
+    const std::uint32_t chosen =
+        choose(magnitude < 0x400U, std::bit_cast<std::uint32_t>(small), large);
     return std::bit_cast<float>(sign | chosen);
   }
 
@@ -89,9 +98,9 @@ struct Float16 {
     const std::uint32_t normal =
         (magnitude - (112U << 23U) + 0xfffU + ((magnitude >> 13U) & 1U)) >> 13U;
     const std::uint32_t nan = 0x7e00U | ((magnitude >> 13U) & 0x3ffU);
-    std::uint32_t chosen = magnitude < (113U << 23U) ? small : normal;
-    chosen = magnitude >= 0x47800000U ? kInfinity : chosen;
-    chosen = magnitude > Float32::kInfinity ? nan : chosen;
+    const std::uint32_t finite = choose(magnitude < (113U << 23U), small, normal);
+    const std::uint32_t number = choose(magnitude >= 0x47800000U, kInfinity, finite);
+    const std::uint32_t chosen = choose(magnitude > Float32::kInfinity, nan, number);
     return static_cast<Bits>(((bits >> 16U) & 0x8000U) | chosen);
   }
 };
@@ -104,8 +113,8 @@ float roundToOdd(double value) {
   auto bits = std::bit_cast<std::uint32_t>(near);
   const bool inexact = back != value && value == value;
   const bool away = (back > value) == (value > 0);
-  bits = inexact && away ? bits - 1U : bits;
-  bits = inexact ? bits | 1U : bits;
+  bits -= static_cast<std::uint32_t>(inexact) & static_cast<std::uint32_t>(away);
+  bits |= static_cast<std::uint32_t>(inexact);
   return std::bit_cast<float>(bits);
 }
 
@@ -128,20 +137,58 @@ template <typename Format>
 constexpr typename Format::Bits kMagnitude =
     static_cast<typename Format::Bits>(~typename Format::Bits{0}) >> 1U;
 
+/// Elements between two looks at the results: they are still in the first-level cache then.
+constexpr std::size_t kBlock = 4096;
+
 template <typename From, typename To>
-bool castLoop(const std::byte* __restrict source, std::byte* __restrict target, std::size_t count) {
-  using FromBits = typename From::Bits;
-  using ToBits = typename To::Bits;
-  std::uint32_t overflowed = 0;
+void convertBlock(const std::byte* __restrict source,
+                  std::byte* __restrict target,
+                  std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const auto in = load<FromBits>(source + i * sizeof(FromBits));
-    const ToBits out = convert<From, To>(in);
-    const bool infinite = (out & kMagnitude<To>) == To::kInfinity;
-    const bool wasFinite = (in & kMagnitude<From>) < From::kInfinity;
-    overflowed |= static_cast<std::uint32_t>(infinite) & static_cast<std::uint32_t>(wasFinite);
-    store<ToBits>(target + i * sizeof(ToBits), out);
+    const auto in = load<typename From::Bits>(source + i * sizeof(typename From::Bits));
+    store(target + i * sizeof(typename To::Bits), convert<From, To>(in));
   }
-  return overflowed == 0;
+}
+
+template <typename Format>
+bool anyInfinite(const std::byte* values, std::size_t count) {
+  using Bits = typename Format::Bits;
+  Bits found = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto magnitude =
+        static_cast<Bits>(load<Bits>(values + i * sizeof(Bits)) & kMagnitude<Format>);
+    found = static_cast<Bits>(found | static_cast<Bits>(magnitude == Format::kInfinity ? 1 : 0));
+  }
+  return found != 0;
+}
+
+/// Whether an infinity in `target` came from a finite value.
+template <typename From, typename To>
+bool anyOverflow(const std::byte* source, const std::byte* target, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto in = load<typename From::Bits>(source + i * sizeof(typename From::Bits));
+    const auto out = load<typename To::Bits>(target + i * sizeof(typename To::Bits));
+    if ((out & kMagnitude<To>) == To::kInfinity && (in & kMagnitude<From>) < From::kInfinity) {
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename From, typename To>
+bool castLoop(const std::byte* source, std::byte* target, std::size_t count) {
+  bool overflowed = false;
+  for (std::size_t done = 0; done < count; done += kBlock) {
+    const std::size_t block = std::min(kBlock, count - done);
+    const std::byte* in = source + done * sizeof(typename From::Bits);
+    std::byte* out = target + done * sizeof(typename To::Bits);
+    convertBlock<From, To>(in, out, block);
+    // Infinities are rare, so the exact question is asked only where there is one.
+    if (anyInfinite<To>(out, block)) {
+      overflowed = anyOverflow<From, To>(in, out, block) || overflowed;
+    }
+  }
+  return !overflowed;
 }
 
 using Loop = bool (*)(const std::byte*, std::byte*, std::size_t);

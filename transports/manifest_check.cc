@@ -15,7 +15,9 @@ Status mismatch(std::size_t index, const std::string& text) {
 }
 
 std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
+  std::string result = "'";
+  result.append(text).append("'");
+  return result;
 }
 
 std::string bytesText(std::optional<std::int64_t> count, DType dtype) {

@@ -205,7 +205,9 @@ Result<Manifest> parseManifestText(std::string_view text) {
 std::string firstManifestDifference(const Manifest& mine, const Manifest& rank0) {
   const std::size_t common = std::min(mine.tensors.size(), rank0.tensors.size());
   const auto text = [](const TensorSpec& tensor) {
-    return "'" + tensor.describe() + "' owned by rank " + std::to_string(tensor.owner);
+    std::string clause = "'";
+    clause.append(tensor.describe()).append("' owned by rank ");
+    return clause.append(std::to_string(tensor.owner));
   };
   for (std::size_t i = 0; i < common; ++i) {
     if (mine.tensors[i] != rank0.tensors[i]) {

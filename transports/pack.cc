@@ -12,7 +12,8 @@ namespace pushrod::transports {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{256} << 10;
+constexpr std::size_t kCachedPiece = std::size_t{256} << 10;
+constexpr std::size_t kPlainPiece = std::size_t{16} << 20;
 constexpr std::size_t kStridedPiece = std::size_t{4} << 20;
 /// Rows and columns of one tile of a transposed copy: its lines stay in the first-level cache.
 constexpr std::uint64_t kTileRows = 32;
@@ -117,8 +118,11 @@ bool TensorReader::contiguous() const {
   return dims_.size() == 1 && dims_[0].stride == 1;
 }
 
-std::size_t TensorReader::goodPiece() const {
-  return contiguous() ? kPiece : kStridedPiece;
+std::size_t TensorReader::goodPiece(bool readAgain) const {
+  if (!contiguous()) {
+    return kStridedPiece;
+  }
+  return readAgain ? kCachedPiece : kPlainPiece;
 }
 
 std::size_t TensorReader::read(std::span<std::byte> piece) {

@@ -30,9 +30,9 @@ class TensorReader {
   /// Whether a finite value became infinite in a cast so far.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
 
-  /// The piece size that keeps the copy fast: small pieces stay in the cache, but a transposed
-  /// tensor needs many rows at once.
-  [[nodiscard]] std::size_t goodPiece() const;
+  /// The piece size that keeps the copy fast. `readAgain`: the caller goes over each piece once
+  /// more, so it should still be in the cache. A transposed tensor needs many rows at once.
+  [[nodiscard]] std::size_t goodPiece(bool readAgain) const;
 
  private:
   struct Dim {

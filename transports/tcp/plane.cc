@@ -91,7 +91,9 @@ Status TcpPlane::open(Deadline deadline) {
 }
 
 Result<std::string> TcpPlane::updateInfo(const Manifest& manifest) {
-  return "{" + tensorLists(manifest) + "}";
+  std::string text = "{";
+  text.append(tensorLists(manifest)).append("}");
+  return text;
 }
 
 void TcpPlane::interrupt(const Status& reason) noexcept {

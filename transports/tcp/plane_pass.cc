@@ -120,7 +120,7 @@ Status TcpPlane::acquireBuffer(Deadline deadline) {
 }
 
 Status TcpPlane::copyIn(TensorReader& reader, const TensorSpec& spec, Deadline deadline) {
-  const std::size_t piece = reader.goodPiece();
+  const std::size_t piece = reader.goodPiece(config_.digest);
   while (reader.remaining() != 0) {
     if (monitor_.troubled()) {
       return monitor_.trouble();

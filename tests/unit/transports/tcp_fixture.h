@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -59,9 +60,9 @@ inline Sample sampleOf(const std::string& name, std::int64_t size) {
   Sample sample{{name, DType::kUint8, {size}, 0},
                 std::string(static_cast<std::size_t>(size), '\0')};
   std::uint32_t state = static_cast<std::uint32_t>(std::hash<std::string>()(name)) | 1U;
-  for (char& c : sample.bytes) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(sample.bytes.size(), 65536); ++i) {
     state = state * 1664525U + 1013904223U;
-    c = static_cast<char>(state >> 24U);
+    sample.bytes[i] = static_cast<char>(state >> 24U);
   }
   return sample;
 }

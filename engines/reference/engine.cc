@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engines/reference/engine.h"
+
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <signal.h>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/json/parse.hpp>
+
+#include "engines/reference/checkpoint.h"
+#include "engines/reference/service.h"
+#include "http/server.h"
+
+namespace pushrod::engines::reference {
+
+namespace json = boost::json;
+
+namespace {
+
+Result<FaultTable> readFaults(const std::string& path) {
+  if (path.empty()) {
+    return FaultTable();
+  }
+  std::ifstream input(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(input)), {});
+  json::error_code error;
+  const json::value rules = json::parse(text, error);
+  if (!input || error) {
+    return Status(Code::kInvalidArgument, "faults file " + path + " is not readable JSON");
+  }
+  auto table = FaultTable::parse(rules);
+  return table.ok() ? table : Result<FaultTable>(table.error().prefixed("faults file " + path));
+}
+
+Status checkLayout(const EngineOptions& options) {
+  constexpr int kMostWorkers = 64;
+  if (options.worldSize < 1 || options.worldSize > kMostWorkers || options.pipelineStages < 1 ||
+      options.dataParallel < 1) {
+    return {Code::kInvalidArgument,
+            "world size, pipeline stages and data parallel size must be positive, with at most 64 "
+            "workers"};
+  }
+  if (options.worldSize % (options.pipelineStages * options.dataParallel) != 0) {
+    return {Code::kInvalidArgument,
+            "the world size " + std::to_string(options.worldSize) +
+                " is not a multiple of pipeline stages times data parallel size"};
+  }
+  if (!options.prefix.empty() && (options.prefix.front() != '/' || options.prefix.back() == '/')) {
+    return {Code::kInvalidArgument, "the prefix must begin with / and not end with it"};
+  }
+  return {};
+}
+
+/// Runs `task` on the control thread and waits for its end.
+void runThere(Executor& executor, const std::function<void()>& task) {
+  std::promise<void> ended;
+  executor.post([&] {
+    task();
+    ended.set_value();
+  });
+  ended.get_future().wait();
+}
+
+}  // namespace
+
+Engine::Engine(net::IoExecutor& executor)
+    : executor_(executor), shared_(std::make_unique<WorkerShared>()) {}
+
+Result<std::unique_ptr<Engine>> Engine::create(net::IoExecutor& executor, EngineOptions options) {
+  std::unique_ptr<Engine> engine(new Engine(executor));
+  if (Status built = engine->build(options); !built.ok()) {
+    return built;
+  }
+  return engine;
+}
+
+Status Engine::build(const EngineOptions& options) {
+  auto profile = Profile::find(options.profile);
+  auto faults = readFaults(options.faults);
+  Status sound = checkLayout(options);
+  sound.merge(profile.status());
+  sound.merge(faults.status());
+  if (!sound.ok()) {
+    return sound;
+  }
+  shared_->profile = *profile;
+  shared_->die = options.die ? options.die : [] { ::kill(::getpid(), SIGKILL); };
+  shared_->journal = std::make_unique<Journal>();
+  if (!options.journal.empty()) {
+    auto journal = Journal::open(options.journal);
+    if (!journal.ok()) {
+      return journal.error();
+    }
+    shared_->journal = std::move(*journal);
+  }
+  if (!options.checkpoint.empty()) {
+    auto content = readCheckpoint(options.checkpoint);
+    if (!content.ok()) {
+      return content.error();
+    }
+    shared_->initial = std::move(*content);
+  }
+  const int perCore = options.worldSize / options.dataParallel;
+  std::vector<std::shared_ptr<Core>> cores;
+  for (int core = 0; core < options.dataParallel; ++core) {
+    std::vector<Worker*> mine;
+    for (int rank = 0; rank < perCore; ++rank) {
+      const WorkerPlace place{
+          core * perCore + rank, rank, perCore, core, perCore / options.pipelineStages};
+      mine.push_back(workers_.emplace_back(std::make_unique<Worker>(*shared_, place)).get());
+    }
+    cores.push_back(std::make_shared<Core>(executor_, std::move(mine)));
+  }
+  Facts facts{options.name,
+              options.model,
+              options.hostId,
+              options.prefix,
+              options.worldSize,
+              options.pipelineStages,
+              options.dataParallel};
+  service_ = std::make_unique<Service>(
+      executor_, *shared_, std::move(facts), std::move(cores), std::move(*faults));
+
+  http::ServerOptions http;
+  http.address = options.host;
+  http.port = options.port;
+  http.maxConnections = 256;
+  http.maxHeader = std::size_t{64} << 10U;
+  http.maxBody = std::size_t{64} << 20U;
+  http.idle = std::chrono::seconds(5);
+  idle_ = options.idle;
+  onIdle_ = options.onIdle;
+  Status listening;
+  // On the control thread, so that no request is handled before everything is in place.
+  runThere(executor_, [&] {
+    service_->closePort = [this] { server_->close(); };
+    service_->connections = [this] { return server_->connections(); };
+    auto server = http::Server::listen(
+        executor_,
+        http,
+        [service = service_.get()](http::ServerRequest request,
+                                   std::unique_ptr<http::Responder> responder) {
+          service->handle(std::move(request), std::move(responder));
+        });
+    if (!server.ok()) {
+      listening = server.error();
+      return;
+    }
+    server_ = std::move(*server);
+    port_ = server_->port();
+    if (idle_ > Duration::zero()) {
+      watchIdle();
+    }
+  });
+  return listening;
+}
+
+void Engine::watchIdle() {
+  const TimePoint due = service_->lastRequest + idle_;
+  const TimePoint now = executor_.now();
+  if (now >= due && server_->connections() == 0) {
+    onIdle_();
+    return;
+  }
+  constexpr Duration kLookAgain = std::chrono::milliseconds(200);
+  service_->after(now >= due ? kLookAgain : std::chrono::ceil<Duration>(due - now),
+                  [this] { watchIdle(); });
+}
+
+Engine::~Engine() {
+  shared_->stop.raise();
+  runThere(executor_, [this] {
+    // What was not answered goes first: a responder must find its server or nothing.
+    service_.reset();
+    server_.reset();
+  });
+}
+
+}  // namespace pushrod::engines::reference

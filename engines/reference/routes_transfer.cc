@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routes of the weight transfer itself.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engines/reference/body.h"
+#include "engines/reference/service.h"
+
+namespace pushrod::engines::reference::transfer {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string rpcError(const std::string& text) {
+  return "Call to collective_rpc method failed: " + text;
+}
+
+void applyWorkerFault(const Exchange& exchange, WorkerCall& call) {
+  if (!exchange.fault) {
+    return;
+  }
+  const FaultRule& fault = *exchange.fault;
+  switch (fault.action) {
+    case Action::kWorkerFails:
+      call.failWorker = fault.worker;
+      break;
+    case Action::kStopReading:
+      call.receive = {ReceiveFault::Kind::kStopReading, fault.afterChunks};
+      break;
+    case Action::kFailAfterChunks:
+      call.receive = {ReceiveFault::Kind::kFail, fault.afterChunks};
+      break;
+    case Action::kDieAfterChunks:
+      call.receive = {ReceiveFault::Kind::kDie, fault.afterChunks};
+      break;
+    case Action::kOkWithoutReading:
+      call.receive = {ReceiveFault::Kind::kSkip, 0};
+      break;
+    default:
+      break;
+  }
+}
+
+/// Asks the workers and answers `message`, or the first failure.
+void ask(Service& service,
+         const ExchangePtr& exchange,
+         WorkerCall call,
+         const std::string& operation,
+         std::function<void()> good) {
+  applyWorkerFault(*exchange, call);
+  ++service.inFlight[operation];
+  const TimePoint begun = service.executor.now();
+  service.collective(
+      call, [&service, exchange, operation, begun, good = std::move(good)](const FanResult& r) {
+        service.countOperation(operation, begun);
+        if (r.ok) {
+          good();
+        } else {
+          exchange->failed(rpcError(r.error));
+        }
+      });
+}
+
+std::function<void()> answering(const ExchangePtr& exchange, const std::string& message) {
+  return [exchange, message] { exchange->json(json::object{{"message", message}}); };
+}
+
+/// Whether a validated info has the right type; list entries are allowed for updates.
+bool rightType(const json::value& info, bool update) {
+  if (info.is_object()) {
+    return true;
+  }
+  if (!update || !info.is_array()) {
+    return false;
+  }
+  for (const json::value& entry : info.get_array()) {
+    if (!entry.is_object()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// "init_info" or "update_info" out of a body; null: answered already.
+std::shared_ptr<const json::value> readInfo(const Profile& profile,
+                                            Exchange& exchange,
+                                            const std::string& key) {
+  auto body = profile.typedBodies ? readTypedBody(exchange) : readLooseBody(exchange);
+  if (!body) {
+    return nullptr;
+  }
+  if (!profile.typedBodies && !body->is_object()) {
+    exchange.failed(noMapping(*body));
+    return nullptr;
+  }
+  json::value* info = body->is_object() ? body->get_object().if_contains(key) : nullptr;
+  if (info == nullptr || info->is_null()) {
+    if (profile.typedBodies) {
+      exchange.invalid("missing", "body." + key, "Field required");
+    } else {
+      exchange.badRequest("Missing '" + key + "' in request body");
+    }
+    return nullptr;
+  }
+  if (profile.typedBodies && !rightType(*info, key == "update_info")) {
+    exchange.invalid("dict_type", "body." + key, "Input should be a valid dictionary");
+    return nullptr;
+  }
+  return std::make_shared<const json::value>(std::move(*info));
+}
+
+/// The version that a finish carries.
+struct FinishBody {
+  bool good = false;  ///< false: answered already
+  std::optional<std::string> version;
+};
+
+FinishBody readFinish(const Profile& profile, Exchange& exchange) {
+  FinishBody finish;
+  // Without the JSON content type the body is not looked at: 200, and the version is lost.
+  if (!profile.parsesFinish || !exchange.hasJsonType()) {
+    finish.good = true;
+    return finish;
+  }
+  const auto body = readTypedBody(exchange);
+  if (!body) {
+    return finish;
+  }
+  if (!body->is_null() && !body->is_object()) {
+    exchange.invalid("model_attributes_type", "body", "Input should be a valid dictionary");
+    return finish;
+  }
+  const json::value* version =
+      body->is_object() ? body->get_object().if_contains("weight_version") : nullptr;
+  if (version != nullptr && !version->is_null()) {
+    finish.version = asString(version);
+    if (!finish.version) {
+      exchange.invalid("string_type", "body.weight_version", "Input should be a valid string");
+      return finish;
+    }
+  }
+  finish.good = true;
+  return finish;
+}
+
+/// The second engine call of a finish, or a version route: the label on every core.
+void storeVersion(Service& service,
+                  const ExchangePtr& exchange,
+                  std::optional<std::string> version,
+                  std::function<void()> done) {
+  if (exchange->fault && exchange->fault->action == Action::kVersion) {
+    version = exchange->fault->value;
+  }
+  service.utility(
+      [version](Core& core) {
+        if (version) {
+          core.version = *version;
+        }
+      },
+      std::move(done));
+}
+
+}  // namespace
+
+void init(Service& service, const ExchangePtr& exchange) {
+  WorkerCall call;
+  call.method = Method::kInit;
+  call.info = readInfo(service.profile, *exchange, "init_info");
+  if (call.info != nullptr) {
+    ask(service,
+        exchange,
+        std::move(call),
+        "init",
+        answering(exchange, "Weight transfer initialized"));
+  }
+}
+
+void shutdown(Service& service, const ExchangePtr& exchange) {
+  WorkerCall call;
+  call.method = Method::kShutdown;
+  ask(service,
+      exchange,
+      std::move(call),
+      "shutdown",
+      answering(exchange, "Weight transfer shut down"));
+}
+
+void start(Service& service, const ExchangePtr& exchange) {
+  if (service.profile.startNeedsBody) {
+    const auto body = readLooseBody(*exchange);
+    if (!body) {
+      return;
+    }
+    if (!body->is_object()) {
+      exchange->failed(noMapping(*body));
+      return;
+    }
+  }
+  WorkerCall call;
+  call.method = Method::kStart;
+  ask(service, exchange, std::move(call), "start", answering(exchange, "Weight update started"));
+}
+
+void startDraft(Service& service, const ExchangePtr& exchange) {
+  WorkerCall call;
+  call.method = Method::kStartDraft;
+  ask(service,
+      exchange,
+      std::move(call),
+      "start_draft",
+      answering(exchange, "Draft weight update started"));
+}
+
+void update(Service& service, const ExchangePtr& exchange) {
+  WorkerCall call;
+  call.method = Method::kUpdate;
+  call.info = readInfo(service.profile, *exchange, "update_info");
+  if (call.info == nullptr) {
+    return;
+  }
+  if (service.serving.weightsAsleep) {
+    // The servers' core crashes here, and the call stays pending.
+    service.freeze();
+  }
+  ask(service, exchange, std::move(call), "update", answering(exchange, "Weights updated"));
+}
+
+void finish(Service& service, const ExchangePtr& exchange) {
+  FinishBody body = readFinish(service.profile, *exchange);
+  if (!body.good) {
+    return;
+  }
+  WorkerCall call;
+  call.method = Method::kFinish;
+  ask(service,
+      exchange,
+      std::move(call),
+      "finish",
+      [&service, exchange, version = std::move(body.version)] {
+        const auto answer = answering(exchange, "Weight update finished");
+        if (version) {
+          storeVersion(service, exchange, version, answer);
+        } else {
+          answer();
+        }
+      });
+}
+
+void setVersion(Service& service, const ExchangePtr& exchange) {
+  const auto body = readTypedBody(*exchange);
+  if (!body) {
+    return;
+  }
+  const json::value* value =
+      body->is_object() ? body->get_object().if_contains("new_version") : nullptr;
+  const auto version = asString(value);
+  if (!version) {
+    exchange->invalid(value == nullptr ? "missing" : "string_type",
+                      "body.new_version",
+                      value == nullptr ? "Field required" : "Input should be a valid string");
+    return;
+  }
+  storeVersion(service, exchange, version, [exchange, version] {
+    exchange->json(json::object{{"success", true}, {"new_version", *version}});
+  });
+}
+
+void weightInfo(Service& service, const ExchangePtr& exchange) {
+  const auto versions = std::make_shared<std::vector<std::string>>();
+  service.utility([versions](Core& core) { versions->push_back(core.version); },
+                  [&service, exchange, versions] {
+                    std::string version = service.version();
+                    for (const std::string& other : *versions) {
+                      if (service.profile.consensusReads && other != versions->front()) {
+                        exchange->failed("Engines returned different weight version results");
+                        return;
+                      }
+                    }
+                    if (exchange->fault && exchange->fault->action == Action::kVersion) {
+                      version = exchange->fault->value.value_or("default");
+                    }
+                    exchange->json(json::object{{"weight_version", version}});
+                  });
+}
+
+}  // namespace pushrod::engines::reference::transfer

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks/pair_set.h"
+
+#include <algorithm>
+#include <exception>
+
+#include <gloo/transport/context.h>
+#include <gloo/transport/device.h>
+#include <gloo/transport/pair.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include "ranks/rendezvous.h"
+#include "ranks/run_id.h"
+#include "ranks/wire.h"
+
+namespace pushrod::ranks {
+
+namespace {
+
+/// Gloo's connect cannot be interrupted and waits five times the context's limit. A peer that has
+/// published its addresses is in its own connect and answers in milliseconds.
+constexpr Duration kLongestConnect{10000};
+constexpr Duration::rep kConnectFactor = 5;
+constexpr std::size_t kMaxPairAddress = 192;
+
+Status glooFailed(const std::string& what, int peer, const std::exception& error) {
+  return Status(Code::kUnavailable,
+                what + " rank " + std::to_string(peer) +
+                    " failed: " + std::string(cut(error.what(), kMaxMessage / 2)));
+}
+
+std::string addressKey(const std::string& prefix, int rank) {
+  return prefix + "/" + std::to_string(rank);
+}
+
+}  // namespace
+
+/// The state of one connect.
+struct PairSet::Builder {
+  PairSet& set;
+  Rendezvous& rendezvous;
+  const Options& options;
+  Interrupt& interrupt;
+  Deadline deadline;
+  std::vector<int> missing;
+
+  [[nodiscard]] Duration connectLimit() const {
+    const Duration left = std::min(deadline.remaining(SteadyClock()), kLongestConnect);
+    return std::max(left / kConnectFactor, Duration{1});
+  }
+
+  /// Makes the pairs and publishes all their addresses under one key.
+  Status publish() {
+    WireWriter addresses;
+    int current = -1;
+    try {
+      set.context_ =
+          rendezvous.device()->createContext(rendezvous.rank().rank, rendezvous.rank().size);
+      set.context_->setTimeout(connectLimit());
+      for (const int peer : options.peers) {
+        current = peer;
+        auto& pair = set.context_->createPair(peer);
+        pair->setLocalRank(0);
+        const std::vector<char> address = pair->address().bytes();
+        addresses.i32(peer);
+        addresses.text({address.data(), address.size()}, kMaxPairAddress);
+      }
+    } catch (const std::exception& error) {
+      return glooFailed("preparing the connection to", current, error);
+    }
+    return rendezvous.store().set(
+        addressKey(options.prefix, rendezvous.rank().rank), addresses.bytes(), deadline);
+  }
+
+  /// What `peer` published for us.
+  Result<std::vector<char>> addressFor(const std::string& published, int peer) const {
+    WireReader reader(published);
+    while (reader.good() && !reader.finished()) {
+      const int target = reader.i32();
+      const std::string address = reader.text(kMaxPairAddress);
+      if (reader.good() && target == rendezvous.rank().rank && !address.empty()) {
+        return std::vector<char>(address.begin(), address.end());
+      }
+    }
+    return Status(Code::kUnavailable,
+                  "rank " + std::to_string(peer) + " published no address for rank " +
+                      std::to_string(rendezvous.rank().rank));
+  }
+
+  Status join(int peer, const std::string& published) {
+    const auto address = addressFor(published, peer);
+    if (!address) {
+      return address.status();
+    }
+    try {
+      set.context_->setTimeout(connectLimit());
+      set.context_->getPair(peer)->connect(*address);
+    } catch (const std::exception& error) {
+      return glooFailed("connecting to", peer, error);
+    }
+    return Status();
+  }
+
+  /// Connects to every peer that has published since the last look.
+  Status look() {
+    std::vector<std::string> keys;
+    for (const int peer : missing) {
+      keys.push_back(addressKey(options.prefix, peer));
+    }
+    const auto published = rendezvous.store().get(keys, deadline);
+    if (!published) {
+      return published.status();
+    }
+    std::vector<int> still;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (!(*published)[i]) {
+        still.push_back(missing[i]);
+        continue;
+      }
+      const Status joined = join(missing[i], *(*published)[i]);
+      if (!joined) {
+        return joined;
+      }
+    }
+    missing = std::move(still);
+    return Status();
+  }
+};
+
+Result<std::unique_ptr<PairSet>> PairSet::connect(Rendezvous& rendezvous,
+                                                  const Options& options,
+                                                  Interrupt& interrupt,
+                                                  Deadline deadline) {
+  std::unique_ptr<PairSet> set(new PairSet());
+  set->peers_ = options.peers;
+  set->slotBase_ = options.slotBase;
+  Builder builder{*set, rendezvous, options, interrupt, deadline, options.peers};
+  Status status = builder.publish();
+  PollPause pause;
+  while (status.ok() && !builder.missing.empty()) {
+    status = builder.look();
+    if (status.ok() && !builder.missing.empty()) {
+      status = pause.wait(interrupt, deadline);
+    }
+  }
+  if (status.ok()) {
+    return set;
+  }
+  if (status.code() == Code::kDeadlineExceeded && !builder.missing.empty()) {
+    return Status(Code::kDeadlineExceeded,
+                  rankList(builder.missing) + " did not connect to rank " +
+                      std::to_string(rendezvous.rank().rank) + " in time");
+  }
+  return status;
+}
+
+PairSet::~PairSet() {
+  // This order is the one without races inside Gloo: pairs, buffers, context.
+  try {
+    for (const int peer : peers_) {
+      if (context_ != nullptr) {
+        context_->getPair(peer).reset();
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    buffers_.clear();
+    context_.reset();
+  } catch (const std::exception&) {
+    // Closing a broken connection may complain; there is nobody to tell and nothing to keep.
+    context_.reset();
+  }
+}
+
+Result<PairSet::Buffer*> PairSet::addBuffer(void* memory, std::size_t size) {
+  try {
+    auto buffer = context_->createUnboundBuffer(memory, size);
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
+    return buffers_.back().get();
+  } catch (const std::exception& error) {
+    return Status(Code::kUnavailable, std::string("making a Gloo buffer failed: ") + error.what());
+  }
+}
+
+void PairSet::dropBuffer(Buffer* buffer) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(buffers_, [buffer](const auto& each) { return each.get() == buffer; });
+}
+
+Status PairSet::receive(
+    Buffer& buffer, int peer, std::uint32_t slot, std::size_t offset, std::size_t size) {
+  try {
+    buffer.recv(peer, slotBase_ | slot, offset, size);
+  } catch (const std::exception& error) {
+    return glooFailed("receiving from", peer, error);
+  }
+  return Status();
+}
+
+Status PairSet::send(
+    Buffer& buffer, int peer, std::uint32_t slot, std::size_t offset, std::size_t size) {
+  try {
+    buffer.send(peer, slotBase_ | slot, offset, size);
+  } catch (const std::exception& error) {
+    return glooFailed("sending to", peer, error);
+  }
+  return Status();
+}
+
+namespace {
+
+/// Runs one of Gloo's waits with the time left, which is never 0: Gloo takes that for "no limit" in
+/// places.
+template <typename Wait>
+Status awaitOne(
+    const std::string& what, int peer, Interrupt& interrupt, Deadline deadline, Wait wait) {
+  const SteadyClock clock;
+  const Status stopped = interrupt.reason();
+  if (!stopped) {
+    return stopped;
+  }
+  const Duration left = deadline.remaining(clock);
+  const Status late(Code::kDeadlineExceeded,
+                    what + " rank " + std::to_string(peer) + " took longer than allowed");
+  if (left == Duration::zero()) {
+    return late;
+  }
+  try {
+    if (wait(left)) {
+      return Status();
+    }
+    const Status reason = interrupt.reason();
+    return reason.ok() ? Status(Code::kUnavailable, what + " a rank was given up") : reason;
+  } catch (const std::exception& error) {
+    return deadline.passed(clock) ? late : glooFailed(what, peer, error);
+  }
+}
+
+}  // namespace
+
+Status PairSet::awaitReceived(Buffer& buffer, int peer, Interrupt& interrupt, Deadline deadline) {
+  return awaitOne("hearing from", peer, interrupt, deadline, [&buffer](Duration left) {
+    return buffer.waitRecv(nullptr, left);
+  });
+}
+
+Status PairSet::awaitSent(Buffer& buffer, int peer, Interrupt& interrupt, Deadline deadline) {
+  return awaitOne("sending to", peer, interrupt, deadline, [&buffer](Duration left) {
+    return buffer.waitSend(nullptr, left);
+  });
+}
+
+void PairSet::abort() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    for (const auto& buffer : buffers_) {
+      buffer->abortWaitRecv();
+      buffer->abortWaitSend();
+    }
+  } catch (const std::exception&) {
+    // The waiter then ends by its own limit.
+  }
+}
+
+}  // namespace pushrod::ranks

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks/vote_tree.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ranks/rendezvous.h"
+
+namespace pushrod::ranks {
+
+namespace {
+
+constexpr int kFanOut = 8;
+// Low bits of a slot; the epoch stands above them.
+constexpr std::uint32_t kRecordSlot = 1;
+constexpr std::uint32_t kChunkSlot = 2;
+constexpr unsigned kSlotBits = 8;
+
+}  // namespace
+
+TreePlace TreePlace::of(int rank, int size) {
+  TreePlace place;
+  if (rank > 0) {
+    place.parent = (rank - 1) / kFanOut;
+  }
+  for (int i = 1; i <= kFanOut; ++i) {
+    const int child = rank * kFanOut + i;
+    if (child < size) {
+      place.children.push_back(child);
+    }
+  }
+  return place;
+}
+
+std::string VoteTree::prefix(const Rendezvous& rendezvous, std::uint64_t epoch) {
+  return rendezvous.key("vote/" + std::to_string(epoch));
+}
+
+Result<std::unique_ptr<VoteTree>> VoteTree::build(Rendezvous& rendezvous,
+                                                  std::uint64_t epoch,
+                                                  Interrupt& interrupt,
+                                                  Deadline deadline) {
+  const TreePlace place = TreePlace::of(rendezvous.rank().rank, rendezvous.rank().size);
+  PairSet::Options options;
+  if (place.parent >= 0) {
+    options.peers.push_back(place.parent);
+  }
+  options.peers.insert(options.peers.end(), place.children.begin(), place.children.end());
+  options.prefix = prefix(rendezvous, epoch);
+  options.slotBase = epoch << kSlotBits;
+  auto pairs = PairSet::connect(rendezvous, options, interrupt, deadline);
+  if (!pairs) {
+    return pairs.status();
+  }
+  std::unique_ptr<VoteTree> tree(new VoteTree(rendezvous.rank().rank, epoch));
+  tree->pairs_ = std::move(*pairs);
+  tree->chunk_.resize(kChunk);
+  Status status;
+  if (place.parent >= 0) {
+    status = tree->addLane(tree->parent_, place.parent);
+  }
+  for (const int child : place.children) {
+    if (status.ok()) {
+      status = tree->addLane(tree->children_.emplace_back(), child);
+    }
+  }
+  if (status.ok()) {
+    auto buffer = tree->pairs_->addBuffer(tree->chunk_.data(), tree->chunk_.size());
+    if (buffer) {
+      tree->chunkBuffer_ = *buffer;
+      return tree;
+    }
+    status = buffer.status();
+  }
+  return status;
+}
+
+Status VoteTree::addLane(std::unique_ptr<Lane>& lane, int peer) {
+  lane = std::make_unique<Lane>();
+  lane->peer = peer;
+  auto in = pairs_->addBuffer(lane->in.data(), lane->in.size());
+  if (!in) {
+    return in.status();
+  }
+  lane->inBuffer = *in;
+  auto out = pairs_->addBuffer(lane->out.data(), lane->out.size());
+  if (!out) {
+    return out.status();
+  }
+  lane->outBuffer = *out;
+  return ask(*lane);
+}
+
+Status VoteTree::ask(Lane& lane) {
+  return pairs_->receive(*lane.inBuffer, lane.peer, kRecordSlot, 0, kRecordBytes);
+}
+
+Result<VoteRecord> VoteTree::take(
+    Lane& lane, RecordKind kind, const VoteKey& key, Interrupt& interrupt, Deadline deadline) {
+  const Status received = pairs_->awaitReceived(*lane.inBuffer, lane.peer, interrupt, deadline);
+  if (!received) {
+    return received;
+  }
+  auto record = decode(lane.in);
+  if (!record) {
+    return record;
+  }
+  if (record->kind != kind || record->key != key) {
+    return Status(Code::kUnavailable,
+                  "ranks are out of step: rank " + std::to_string(rank_) + " is at " +
+                      key.toString() + ", rank " + std::to_string(lane.peer) + " at " +
+                      record->key.toString() +
+                      (record->kind == kind ? "" : " in another kind of collective"));
+  }
+  return record;
+}
+
+Status VoteTree::pass(Lane& lane, const VoteRecord& record) {
+  encode(record, lane.out);
+  return pairs_->send(*lane.outBuffer, lane.peer, kRecordSlot, 0, kRecordBytes);
+}
+
+Result<VoteRecord> VoteTree::collect(const VoteKey& key,
+                                     const Ballot& ballot,
+                                     Interrupt& interrupt,
+                                     Deadline deadline) {
+  VoteRecord all = ballotRecord(key, ballot, rank_);
+  for (const auto& child : children_) {
+    const auto record = take(*child, RecordKind::kBallots, key, interrupt, deadline);
+    if (!record) {
+      return record.status();
+    }
+    combine(all, *record);
+    const Status asked = ask(*child);
+    if (!asked) {
+      return asked;
+    }
+  }
+  if (isRoot()) {
+    VoteRecord result;
+    result.kind = RecordKind::kVerdict;
+    result.key = key;
+    result.verdict = conclude(all, ballot);
+    return result;
+  }
+  Status status = pass(*parent_, all);
+  if (status.ok()) {
+    status = pairs_->awaitSent(*parent_->outBuffer, parent_->peer, interrupt, deadline);
+  }
+  if (!status) {
+    return status;
+  }
+  return take(*parent_, RecordKind::kVerdict, key, interrupt, deadline);
+}
+
+Status VoteTree::handDown(const VoteRecord& record, Interrupt& interrupt, Deadline deadline) {
+  Status first;
+  std::vector<Lane*> sent;
+  for (const auto& child : children_) {
+    const Status passed = pass(*child, record);
+    if (passed) {
+      sent.push_back(child.get());
+    }
+    first.merge(passed);
+  }
+  for (Lane* lane : sent) {
+    first.merge(pairs_->awaitSent(*lane->outBuffer, lane->peer, interrupt, deadline));
+  }
+  if (first.ok() && !isRoot()) {
+    first = ask(*parent_);
+  }
+  return first;
+}
+
+Result<Verdict> VoteTree::vote(const VoteKey& key,
+                               const Ballot& ballot,
+                               Interrupt& interrupt,
+                               Deadline deadline) {
+  const auto result = collect(key, ballot, interrupt, deadline);
+  if (!result) {
+    return result.status();
+  }
+  // From here on the verdict is known: a child that cannot be told does not make it unknown here.
+  broken_ = !handDown(*result, interrupt, deadline).ok();
+  return result->verdict;
+}
+
+Status VoteTree::handDownChunk(Interrupt& interrupt, Deadline deadline) {
+  for (const auto& child : children_) {
+    const Status sent = pairs_->send(*chunkBuffer_, child->peer, kChunkSlot, 0, kChunk);
+    if (!sent) {
+      return sent;
+    }
+  }
+  for (const auto& child : children_) {
+    const Status sent = pairs_->awaitSent(*chunkBuffer_, child->peer, interrupt, deadline);
+    if (!sent) {
+      return sent;
+    }
+  }
+  return Status();
+}
+
+Result<std::string> VoteTree::share(const VoteKey& key,
+                                    std::string bytes,
+                                    Interrupt& interrupt,
+                                    Deadline deadline) {
+  VoteRecord header;
+  header.kind = RecordKind::kShare;
+  header.key = key;
+  header.length = bytes.size();
+  if (!isRoot()) {
+    const auto received = take(*parent_, RecordKind::kShare, key, interrupt, deadline);
+    if (!received) {
+      return received.status();
+    }
+    header = *received;
+    if (header.length > kMaxShare) {
+      return Status(Code::kUnavailable, "rank 0 shares more bytes than allowed");
+    }
+    bytes.assign(static_cast<std::size_t>(header.length), '\0');
+  }
+  Status status = handDown(header, interrupt, deadline);
+  for (std::size_t begin = 0; status.ok() && begin < bytes.size(); begin += kChunk) {
+    const std::size_t size = std::min(kChunk, bytes.size() - begin);
+    if (isRoot()) {
+      std::memcpy(chunk_.data(), bytes.data() + begin, size);
+    } else {
+      status = pairs_->receive(*chunkBuffer_, parent_->peer, kChunkSlot, 0, kChunk);
+      if (status.ok()) {
+        status = pairs_->awaitReceived(*chunkBuffer_, parent_->peer, interrupt, deadline);
+      }
+      if (status.ok()) {
+        std::memcpy(bytes.data() + begin, chunk_.data(), size);
+      }
+    }
+    if (status.ok()) {
+      status = handDownChunk(interrupt, deadline);
+    }
+  }
+  if (!status) {
+    return status;
+  }
+  return bytes;
+}
+
+}  // namespace pushrod::ranks

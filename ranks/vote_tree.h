@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <pushrod/agreement.h>
+
+#include "ranks/interrupt.h"
+#include "ranks/pair_set.h"
+#include "ranks/vote_record.h"
+
+namespace pushrod::ranks {
+
+class Rendezvous;
+
+/// Which ranks a rank talks to: rank 0 is the root, at most 8 below each.
+struct TreePlace {
+  int parent = -1;  ///< -1 at the root
+  std::vector<int> children;
+
+  static TreePlace of(int rank, int size);
+};
+
+/// The connections of one build of the tree and the collectives over them. One user thread;
+/// abort() from any. After any failure, or once broken() is true, it must be dropped at once.
+class VoteTree {
+ public:
+  static constexpr std::size_t kChunk = std::size_t{64} << 10;
+  static constexpr std::uint64_t kMaxShare = std::uint64_t{64} << 20;
+
+  /// All ranks build with the same epoch, once per epoch.
+  static Result<std::unique_ptr<VoteTree>> build(Rendezvous& rendezvous,
+                                                 std::uint64_t epoch,
+                                                 Interrupt& interrupt,
+                                                 Deadline deadline);
+  /// The prefix of the store's keys for a build.
+  static std::string prefix(const Rendezvous& rendezvous, std::uint64_t epoch);
+
+  Result<Verdict> vote(const VoteKey& key,
+                       const Ballot& ballot,
+                       Interrupt& interrupt,
+                       Deadline deadline);
+  Result<std::string> share(const VoteKey& key,
+                            std::string bytes,
+                            Interrupt& interrupt,
+                            Deadline deadline);
+
+  void abort() noexcept { pairs_->abort(); }
+
+  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+
+  /// A verdict became known here but could not be handed on.
+  [[nodiscard]] bool broken() const { return broken_; }
+
+ private:
+  /// One neighbour. The next record from it is always asked for in advance, so that it comes
+  /// without a round trip.
+  struct Lane {
+    int peer = -1;
+    RecordBytes in{};
+    RecordBytes out{};
+    PairSet::Buffer* inBuffer = nullptr;
+    PairSet::Buffer* outBuffer = nullptr;
+  };
+
+  VoteTree(int rank, std::uint64_t epoch) : rank_(rank), epoch_(epoch) {}
+
+  [[nodiscard]] bool isRoot() const { return parent_ == nullptr; }
+
+  Status addLane(std::unique_ptr<Lane>& lane, int peer);
+  Status ask(Lane& lane);
+  /// The asked-for record, if it belongs to this collective.
+  Result<VoteRecord> take(
+      Lane& lane, RecordKind kind, const VoteKey& key, Interrupt& interrupt, Deadline deadline);
+  Status pass(Lane& lane, const VoteRecord& record);
+  /// From all lanes below to rank 0; the verdict on the way back.
+  Result<VoteRecord> collect(const VoteKey& key,
+                             const Ballot& ballot,
+                             Interrupt& interrupt,
+                             Deadline deadline);
+  Status handDown(const VoteRecord& record, Interrupt& interrupt, Deadline deadline);
+  Status handDownChunk(Interrupt& interrupt, Deadline deadline);
+
+  int rank_;
+  std::uint64_t epoch_;
+  bool broken_ = false;
+  std::unique_ptr<Lane> parent_;
+  std::vector<std::unique_ptr<Lane>> children_;
+  std::vector<std::byte> chunk_;
+  PairSet::Buffer* chunkBuffer_ = nullptr;
+  std::unique_ptr<PairSet> pairs_;  ///< last: ends before the memory it uses
+};
+
+}  // namespace pushrod::ranks

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the source tree against the layers and the style rules that no compiler checks.
+
+Usage: check_sources.py FOLDER. Prints one line per fault and exits 1 when there is any.
+"""
+
+import pathlib
+import re
+import sys
+
+# A folder may include itself and what stands here; "tests" and "bench" may include everything.
+LAYERS = {
+    "common": set(),
+    "config": {"common"},
+    "metrics": {"common"},
+    "net": {"common"},
+    "http": {"common", "net"},
+    "engines": {"common", "config", "metrics", "net", "http"},
+    "ranks": {"common", "config", "metrics", "net", "http"},
+    "transports": {"common", "config", "metrics", "net", "http"},
+}
+LAYERS["orchestrator"] = set(LAYERS) | {"orchestrator"}
+LAYERS["tools"] = set(LAYERS) | {"tools"}
+# Adapters of one folder do not know each other either.
+ADAPTERS = {"engines": {"vllm", "reference"}, "transports": {"tcp", "nccl", "ipc", "shm"}}
+
+# Third-party headers and the folders that may include them. Tests may use what they test with.
+THIRD_PARTY = [
+    (re.compile(r"^boost/(asio|beast)(/|\.hpp)"), {"net", "http"}),
+    (re.compile(r"^openssl/ssl"), {"net", "http"}),
+    (re.compile(r"^(gloo/|hiredis)"), {"ranks"}),
+    (re.compile(r"^yaml-cpp/"), {"config"}),
+    (re.compile(r"^prometheus/"), {"metrics"}),
+    (re.compile(r"^CLI/"), {"tools"}),
+]
+# The pure core neither waits nor looks at a clock.
+PURE = ("orchestrator/fsm/", "orchestrator/ledger/")
+PURE_FORBIDDEN = {"thread", "mutex", "condition_variable", "shared_mutex", "future", "semaphore",
+                  "latch", "barrier", "stop_token", "random", "fstream", "iostream", "filesystem"}
+CLOCK_READ = re.compile(r"(_clock::now|Clock\(?\)?[.>-]*now|\bgettimeofday|\bclock_gettime|\btime\(nullptr)")
+
+SOURCE_SUFFIXES = {".h", ".cc"}
+CHECKED_SUFFIXES = SOURCE_SUFFIXES | {".py", ".cmake"}
+LONGEST_FILE = 400
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+# Put together so that this file does not hold the words itself.
+LEFT_OVER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def is_std(header):
+    return re.fullmatch(r"[a-z_0-9]+", header) is not None
+
+
+def check_include(path, quote, header, exists):
+    """Faults of one include line; `exists` tells whether a path is in the tree."""
+    folder = path.split("/")[0]
+    target = header.split("/")[0]
+    if folder == "include":
+        if not is_std(header) and not (quote == "<" and header.startswith("pushrod/")):
+            yield "a public header may include only the standard library and <pushrod/...>"
+        return
+    if folder not in LAYERS:
+        return
+    if quote == '"':
+        if not exists(header):
+            yield f'"{header}" is not a path from the top folder'
+        elif target != folder and target not in LAYERS[folder]:
+            yield f"{folder} may not include {target}"
+        yield from check_adapter(path, folder, header)
+    for pattern, owners in THIRD_PARTY:
+        if quote == "<" and pattern.match(header) and folder not in owners:
+            yield f"<{header}> may be included only in {' and '.join(sorted(owners))}"
+    if path.startswith(PURE):
+        allowed = header.startswith(("common/",) + PURE + ("orchestrator/plan",))
+        if quote == '"' and not allowed:
+            yield f'the pure core may not include "{header}"'
+        if quote == "<" and not (is_std(header) or header.startswith("pushrod/")):
+            yield f"the pure core may not include <{header}>"
+        if quote == "<" and header in PURE_FORBIDDEN:
+            yield f"the pure core may not use <{header}>"
+
+
+def check_adapter(path, folder, header):
+    adapters = ADAPTERS.get(folder, set())
+    parts, other = path.split("/"), header.split("/")
+    if len(parts) < 3 or len(other) < 3 or other[0] != folder:
+        return
+    if parts[1] in adapters and other[1] in adapters and parts[1] != other[1]:
+        yield f"{folder}/{parts[1]} may not include {folder}/{other[1]}"
+
+
+def check_text(path, text, exists):
+    """Faults of one file as (line, text)."""
+    lines = text.splitlines()
+    if len(lines) >= LONGEST_FILE:
+        yield LONGEST_FILE, f"{len(lines)} lines; a file has fewer than {LONGEST_FILE}"
+    if not any(SPDX in line for line in lines[:2]):
+        yield 1, f"no line '{SPDX}' at the top"
+    suffix = pathlib.PurePath(path).suffix
+    if suffix == ".h" and "#pragma once" not in text:
+        yield 1, "no #pragma once"
+    for number, line in enumerate(lines, 1):
+        if LEFT_OVER.search(line):
+            yield number, "left-over marker: " + line.strip()
+        if suffix not in SOURCE_SUFFIXES:
+            continue
+        include = INCLUDE.match(line)
+        if include:
+            for fault in check_include(path, include.group(1), include.group(2), exists):
+                yield number, fault
+        elif path.startswith(PURE) and CLOCK_READ.search(line):
+            yield number, "the pure core may not read a clock"
+
+
+def source_paths(top):
+    skipped = {"third_party", "__pycache__"}
+    for path in sorted(top.rglob("*")):
+        parts = path.relative_to(top).parts
+        if any(p.startswith((".", "build")) or p in skipped for p in parts[:-1]):
+            continue
+        if path.is_file() and (path.suffix in CHECKED_SUFFIXES or path.name == "CMakeLists.txt"):
+            yield path
+
+
+def check_tree(top):
+    faults = []
+    for path in source_paths(top):
+        name = path.relative_to(top).as_posix()
+        text = path.read_text(encoding="utf-8")
+        for line, fault in check_text(name, text, lambda header: (top / header).is_file()):
+            faults.append(f"{name}:{line}: {fault}")
+    install = (top / "cmake/PushrodInstall.cmake").read_text(encoding="utf-8")
+    for header in sorted((top / "include/pushrod").glob("*.h")):
+        if not re.search(rf"(^|\s){re.escape(header.name)}[\s)]", install):
+            faults.append(f"cmake/PushrodInstall.cmake:1: {header.name} is not installed")
+    return faults
+
+
+def main():
+    top = pathlib.Path(sys.argv[1]).resolve()
+    faults = check_tree(top)
+    for fault in faults:
+        print(fault)
+    print(f"{len(list(source_paths(top)))} files looked at, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
