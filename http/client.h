@@ -56,12 +56,16 @@ struct ClientOptions {
 
 /// Requests to one server over a small pool of kept connections. One deadline covers resolve,
 /// connect, TLS, write and read. Redirects are not followed. A connection is kept only after a
-/// complete answer below 500 that allows it. Control thread only.
+/// complete answer below 500 that allows it; a server seen to close kept ones early without saying
+/// so gets a fresh one for every request that must not be repeated. Control thread only; the
+/// executor must outlive the client. A name lookup cannot be interrupted: a late one is dropped,
+/// but the executor's own end waits for it.
 class Client {
  public:
   /// status is ok with any complete answer, whatever its HTTP status. Failures: deadlineExceeded,
-  /// or unavailable with the reason; outcome notSent when no byte of the request can have arrived,
-  /// else unknown.
+  /// unavailable with the reason (also an answer that is cut, too large or without a declared
+  /// length), or invalidArgument for a method or target that HTTP forbids; outcome notSent when no
+  /// byte of the request can have arrived, else unknown.
   using Done = std::function<void(Result<Response>)>;
   using Id = std::uint64_t;
 

@@ -49,8 +49,8 @@ class Responder {
 };
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  ///< 0: the system chooses
+  std::string address = "127.0.0.1";  ///< an IP address, or localhost
+  std::uint16_t port = 0;             ///< 0: the system chooses
   std::size_t maxConnections = 64;
   std::size_t maxHeader = 16 << 10;
   std::size_t maxBody = 64 << 10;
@@ -58,8 +58,9 @@ struct ServerOptions {
   Duration request = std::chrono::seconds(30);  ///< reading one request, and writing one answer
 };
 
-/// A small HTTP/1.1 server. Control thread only. A client that does not read, sends garbage or
-/// holds connections is cut at the limits above.
+/// A small HTTP/1.1 server for GET, HEAD and POST; others get 405. Control thread only; the
+/// executor must outlive it, responders need not end before it. A client that does not read, sends
+/// garbage or holds connections is cut at the limits above; one that goes ends its request.
 class Server {
  public:
   using Handler = std::function<void(ServerRequest, std::unique_ptr<Responder>)>;
@@ -71,7 +72,7 @@ class Server {
 
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual std::size_t connections() const = 0;
-  /// Stops accepting; kept connections are closed.
+  /// Stops accepting; kept connections are closed, requests under way may still be answered.
   virtual void close() = 0;
 
   /// Binds at once; a taken port is unavailable, naming it. May be called from any thread.

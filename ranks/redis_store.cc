@@ -34,8 +34,8 @@ RedisStore::RedisStore(std::vector<std::string> addresses, std::uint16_t port, s
 
 RedisStore::~RedisStore() = default;
 
-Status RedisStore::failed(const std::string& why) const {
-  return Status(Code::kUnavailable, "the ranks' store " + name_ + " " + why);
+Status RedisStore::failed(const std::string& why, Code code) const {
+  return Status(code, "the ranks' store " + name_ + " " + why);
 }
 
 Status RedisStore::connect(Deadline deadline) {
@@ -73,7 +73,9 @@ Status RedisStore::command(const std::vector<std::string>& parts, Deadline deadl
   if (reply == nullptr) {
     const std::string why = context_->errstr;
     context_.reset();
-    return failed("did not answer: " + why);
+    return deadline.passed(SteadyClock())
+               ? failed("did not answer in time", Code::kDeadlineExceeded)
+               : failed("did not answer: " + why);
   }
   if (reply->type == REDIS_REPLY_ERROR) {
     return failed("refused: " + std::string(reply->str, reply->len));

@@ -41,7 +41,7 @@ class RedisStore final : public Store {
   /// Runs one command; `use` sees its reply.
   template <typename Use>
   Status command(const std::vector<std::string>& parts, Deadline deadline, Use use);
-  [[nodiscard]] Status failed(const std::string& why) const;
+  [[nodiscard]] Status failed(const std::string& why, Code code = Code::kUnavailable) const;
 
   std::vector<std::string> addresses_;
   std::uint16_t port_;

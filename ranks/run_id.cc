@@ -109,6 +109,15 @@ Result<std::string> lead(
   return run;
 }
 
+/// A failure in waiting for rank 0, in words if it is the limit that ended it.
+Status late(const Status& status, const Store& store) {
+  if (status.code() != Code::kDeadlineExceeded) {
+    return status;
+  }
+  return Status(Code::kDeadlineExceeded,
+                "rank 0 did not come to the ranks' store " + store.describe() + " in time");
+}
+
 Result<std::string> follow(Store& store,
                            const std::string& base,
                            const Rank& rank,
@@ -120,7 +129,7 @@ Result<std::string> follow(Store& store,
   while (true) {
     const auto seen = store.get({base + "/run", welcomeKey(base, run, rank.rank)}, deadline);
     if (!seen) {
-      return seen.status();
+      return late(seen.status(), store);
     }
     const auto& current = seen->front();
     const auto& welcome = seen->back();
@@ -145,12 +154,8 @@ Result<std::string> follow(Store& store,
       }
     }
     const Status waited = pause.wait(interrupt, deadline);
-    if (waited.code() == Code::kDeadlineExceeded) {
-      return Status(Code::kDeadlineExceeded,
-                    "rank 0 did not come to the ranks' store " + store.describe() + " in time");
-    }
     if (!waited) {
-      return waited;
+      return late(waited, store);
     }
   }
 }

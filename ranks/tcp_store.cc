@@ -46,6 +46,11 @@ Status TcpStore::failed(const std::string& why) const {
   return Status(Code::kUnavailable, "the ranks' store " + name_ + " " + why);
 }
 
+Status TcpStore::late(const std::string& what) const {
+  return Status(Code::kDeadlineExceeded,
+                "the ranks' store " + name_ + " did not " + what + " in time");
+}
+
 void TcpStore::disconnect() {
   if (socket_ >= 0) {
     ::close(socket_);
@@ -83,7 +88,7 @@ Status TcpStore::connectTo(const std::string& address, Deadline deadline) {
       return failed("cannot be reached: " + systemError(errno));
     }
     if (!awaitReady(socket_, POLLOUT, deadline)) {
-      return failed("did not take a connection in time");
+      return late("take a connection");
     }
     int error = 0;
     socklen_t size = sizeof(error);
@@ -115,7 +120,7 @@ Status TcpStore::send(const std::string& bytes, Deadline deadline) {
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (!awaitReady(socket_, POLLOUT, deadline)) {
-        return failed("did not take a request in time");
+        return late("take a request");
       }
     } else if (errno != EINTR) {
       return failed("cannot be written to: " + systemError(errno));
@@ -134,7 +139,7 @@ Status TcpStore::receive(std::size_t count, Deadline deadline) {
       return failed("closed the connection");
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (!awaitReady(socket_, POLLIN, deadline)) {
-        return failed("did not answer in time");
+        return late("answer");
       }
     } else if (errno != EINTR) {
       return failed("cannot be read from: " + systemError(errno));

@@ -41,6 +41,7 @@ class TcpStore final : public Store {
   Status receive(std::size_t count, Deadline deadline);
   void disconnect();
   [[nodiscard]] Status failed(const std::string& why) const;
+  [[nodiscard]] Status late(const std::string& what) const;
 
   std::vector<std::string> addresses_;
   std::uint16_t port_;

@@ -144,7 +144,6 @@ void IdentifyFlow::readSleeping(const http::Response& response) {
     refuseBody("/is_sleeping", response);
     return;
   }
-  schedulerPaused_ = *sleeping;
   askWorldSize();
 }
 
@@ -228,10 +227,8 @@ void IdentifyFlow::readInfo(const http::Response& response) {
 }
 
 void IdentifyFlow::askMetrics() {
-  if (!schedulerPaused_) {
-    conclude();
-    return;
-  }
+  // Not only when the scheduler stands still: releases up to 0.23 resume it while the weights are
+  // still away.
   run({"metrics",
        "/metrics",
        Need::kOptional,

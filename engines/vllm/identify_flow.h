@@ -69,7 +69,6 @@ class IdentifyFlow final : public Flow {
   std::vector<std::string> models_;
   std::optional<int> coreSize_;
   bool weightInfoMissing_ = false;
-  bool schedulerPaused_ = false;  ///< /is_sleeping: asleep, or merely paused
   int tries_ = 0;
 };
 

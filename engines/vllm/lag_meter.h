@@ -8,9 +8,12 @@
 namespace pushrod::engines::vllm {
 
 /// Works out by how many calls each worker's replies come late (ruling P16, the contract's 1.6).
-/// Two attributes with answers that cannot be mistaken are read: one of them again and again until
-/// every worker has answered it (a round), then the other. The reads that a worker spent on the
-/// attribute before are its lag. Done when two rounds agree. A pure value: no calls, no clock.
+/// Two attributes are read whose answers cannot be mistaken for each other; a worker that is L
+/// calls late answers the read of L calls ago. Each lag that contradicts an answer is struck out,
+/// and the next attribute is chosen so that it strikes out the most likely wrong one: reads that
+/// simply alternate would make an even lag look like none. A lag counts as measured when three
+/// answers agree with it, both attributes among them, and no other lag that was put to the test is
+/// left. A pure value: no calls, no clock.
 class LagMeter {
  public:
   enum class Attribute { kRank, kFlag };
@@ -19,30 +22,42 @@ class LagMeter {
   static constexpr int kMaxReads = 16;
 
   /// What to read next.
-  [[nodiscard]] Attribute next() const { return attribute_; }
+  [[nodiscard]] Attribute next() const;
 
   /// One text per worker, empty for an entry that was no text.
   void onAnswer(const std::vector<std::string>& entries);
   /// The read was answered by an error, perhaps an older call's: workers behind the failing one are
-  /// one call later now, so that earlier rounds say nothing.
+  /// one call later now, so that answers before it say nothing.
   void onFailure();
 
   /// The largest lag of any worker once known.
   [[nodiscard]] std::optional<int> lag() const { return lag_; }
 
-  [[nodiscard]] bool exhausted() const { return !lag_ && reads_ >= kMaxReads; }
+  [[nodiscard]] bool exhausted() const { return !lag_ && reads() >= kMaxReads; }
 
   [[nodiscard]] int reads() const { return reads_; }
 
  private:
-  void startRound();
-  void endRound();
+  using Answers = std::vector<std::optional<Attribute>>;
 
-  Attribute attribute_ = Attribute::kRank;
+  struct Worker {
+    Answers answers;         ///< from read `since_` on; no value: another text
+    std::optional<int> lag;  ///< once known
+  };
+
+  /// How a supposed lag stands to one worker's answers.
+  struct Fit {
+    bool possible = true;
+    int ranks = 0;  ///< answers that agree with it, by attribute
+    int flags = 0;
+  };
+
+  [[nodiscard]] Fit fit(const Answers& answers, int lag) const;
+  [[nodiscard]] std::optional<int> lagOf(const Answers& answers) const;
+
   int reads_ = 0;
-  int position_ = 0;         ///< reads made in this round
-  std::vector<int> first_;   ///< per worker: reads before its first right answer; -1 none yet
-  std::vector<int> before_;  ///< the last round's; empty: none
+  int since_ = 0;  ///< first read whose answer counts
+  std::vector<Worker> workers_;
   std::optional<int> lag_;
 };
 

@@ -41,10 +41,13 @@ std::optional<Release> parseRelease(std::string_view text) {
   if (text.starts_with('v')) {
     text.remove_prefix(1);
   }
+  if (text.starts_with('-')) {
+    return std::nullopt;  // "-0" would read as 0
+  }
   Release release;
   const char* const end = text.data() + text.size();
   const auto major = std::from_chars(text.data(), end, release.major);
-  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.' || release.major < 0) {
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') {
     return std::nullopt;
   }
   const auto minor = std::from_chars(major.ptr + 1, end, release.minor);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/parser.h"
 
+#include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -129,6 +130,47 @@ TEST(RequestParser, ClosesForOldClientsAndOnRequest) {
   RequestParser kept(small());
   ASSERT_EQ(feedBy(kept, "GET / HTTP/1.1\r\n\r\n", 64), ParseState::kDone);
   EXPECT_TRUE(kept.keepAlive());
+}
+
+/// Damages a message in a few places, the same for the same seed.
+std::string damaged(std::string text, std::uint64_t seed) {
+  const auto next = [&seed] {
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::size_t>(seed >> 33);
+  };
+  for (std::size_t count = next() % 4 + 1; count > 0; --count) {
+    const std::size_t at = next() % text.size();
+    switch (next() % 3) {
+      case 0:
+        text[at] = static_cast<char>(next());
+        break;
+      case 1:
+        text.insert(at, text.substr(next() % text.size(), next() % 20));
+        break;
+      default:
+        text.erase(at, next() % 5);
+        text += '.';
+    }
+  }
+  return text;
+}
+
+TEST(Parsers, EndDamagedInputWithinTheirLimits) {
+  const std::string answer =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "4;ext=1\r\nabcd\r\n1\r\n:\r\n0\r\nTrailer: t\r\n\r\n";
+  const std::string request =
+      "POST /a?b HTTP/1.1\r\nHost: h:1\r\nContent-Length: 20\r\n\r\n{\"a\": [1, 2, 3, 4, 5]}";
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    ResponseParser response(small(), false);
+    if (feedBy(response, damaged(answer, seed), seed % 40 + 1) == ParseState::kDone) {
+      EXPECT_LE(response.take().body.size(), small().body);
+    }
+    RequestParser parser(small());
+    if (feedBy(parser, damaged(request, seed), seed % 40 + 1) == ParseState::kDone) {
+      EXPECT_LE(parser.take().body.size(), small().body);
+    }
+  }
 }
 
 TEST(ReasonPhrase, IsTheUsualOne) {

@@ -188,6 +188,7 @@ TEST_F(ServerTest, AHandlerMayDestroyItsServer) {
   onThread(executor_, [&] { server = std::move(*made); });
   socket.write(kGet);
   EXPECT_EQ(socket.readToEnd(), "");
+  onThread(executor_, [] {});
 }
 
 TEST_F(ServerTest, EndsARequestWhoseClientHasGone) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/config.h"
+
+#include <memory>
+#include <string>
+
+#include <pushrod/config.h>
+
+#include "tools/console.h"
+#include "tools/exit_code.h"
+
+namespace pushrod::tools {
+namespace {
+
+struct CheckOptions {
+  std::string file;
+  bool effective = false;
+};
+
+int check(const CheckOptions& options) {
+  const Result<Config> config = Config::load(options.file);
+  if (!config) {
+    printError(config.status().message());
+    return kExitRefused;
+  }
+  print(options.effective ? config->effective() : options.file + ": no faults\n");
+  return kExitDone;
+}
+
+}  // namespace
+
+void addConfigCommand(CLI::App& app, int& exitCode) {
+  const auto options = std::make_shared<CheckOptions>();
+  CLI::App* config = app.add_subcommand("config", "Look at a configuration file");
+  config->require_subcommand(1);
+  CLI::App* checking = config->add_subcommand("check", "Report every fault of a file at once");
+  checking->add_option("file", options->file, "Configuration file (YAML)")->required();
+  checking->add_flag(
+      "--effective", options->effective, "Print the configuration with all defaults filled in");
+  checking->callback([options, &exitCode] { exitCode = check(*options); });
+}
+
+}  // namespace pushrod::tools

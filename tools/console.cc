@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/console.h"
+
+#include <array>
+#include <cstdio>
+
+namespace pushrod::tools {
+
+void printError(std::string_view text) {
+  std::string line = "pushrod: ";
+  line += text;
+  line += "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::string bytesText(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) {
+    return std::to_string(bytes) + " B";
+  }
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fixedText(value, 1) + " " + kUnits.at(unit);
+}
+
+std::string fixedText(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+}  // namespace pushrod::tools

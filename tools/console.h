@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pushrod::tools {
+
+/// One paragraph on standard error, "pushrod: " before it, in one write.
+void printError(std::string_view text);
+/// Text on standard output, written out at once.
+void print(std::string_view text);
+/// "512 B", "1.5 KiB", "32.0 MiB".
+[[nodiscard]] std::string bytesText(std::uint64_t bytes);
+/// A number with so many digits after the point.
+[[nodiscard]] std::string fixedText(double value, int digits);
+
+}  // namespace pushrod::tools

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace pushrod::tools {
+
+/// The arguments of `pushrod push`.
+struct PushOptions {
+  std::string config;
+  std::string checkpoint;
+  std::string version;
+  std::string report;  ///< empty: none
+  std::optional<int> rank, worldSize;
+  int ranks = 0;       ///< 0: this process is a rank; else it supervises so many
+  std::string folder;  ///< set by a supervisor: its private folder; results go there
+  /// Set by a supervisor: pushes are ordered on standard input, one JSON line {"version",
+  /// "checkpoint"} each, and their results printed as JSON lines.
+  bool orders = false;
+};
+
+/// Names of a rank's result files in a supervisor's folder.
+[[nodiscard]] inline std::string reportFileName(int rank) {
+  return "rank-" + std::to_string(rank) + ".report.json";
+}
+
+[[nodiscard]] inline std::string summaryFileName(int rank) {
+  return "rank-" + std::to_string(rank) + ".summary.txt";
+}
+
+}  // namespace pushrod::tools

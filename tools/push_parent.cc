@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/push_parent.h"
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include <pushrod/config.h>
+
+#include "tools/console.h"
+#include "tools/exit_code.h"
+#include "tools/private_folder.h"
+#include "tools/report_file.h"
+#include "tools/sources/checkpoint.h"
+#include "tools/supervisor.h"
+
+namespace pushrod::tools {
+namespace {
+
+std::optional<std::string> readWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return std::nullopt;
+  }
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+/// The first of the ranks' files of that kind, by rank.
+std::optional<std::string> lowest(const PrivateFolder& folder,
+                                  int ranks,
+                                  std::string (*nameOf)(int)) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (auto text = readWhole(folder.file(nameOf(rank)))) {
+      return text;
+    }
+  }
+  return std::nullopt;
+}
+
+/// What the ranks themselves cannot tell: who died and who had to be ended.
+std::string deaths(const std::vector<ChildEnd>& ends) {
+  std::string text;
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    const ChildEnd& end = ends[rank];
+    if (end.killed) {
+      text += "; rank " + std::to_string(rank) + " did not end in time and was killed";
+    } else if (end.signal != 0) {
+      text +=
+          "; rank " + std::to_string(rank) + " was ended by signal " + std::to_string(end.signal);
+    }
+  }
+  return text;
+}
+
+/// Refusals are told once, by the parent, before any rank exists.
+Status refuseEarly(const PushOptions& options) {
+  const Status report = options.report.empty() ? Status() : checkReportPath(options.report);
+  if (!report) {
+    return report;
+  }
+  return Checkpoint::open(options.checkpoint).status();
+}
+
+void tell(const PushOptions& options,
+          const PrivateFolder& folder,
+          const SuperviseResult& result,
+          int code) {
+  const auto summary = lowest(folder, options.ranks, &summaryFileName);
+  const std::string text = summary.value_or("no rank left a result") + deaths(result.ends);
+  if (code == kExitDone) {
+    print(text + "\n");
+  } else {
+    printError(text);
+  }
+  const auto report = lowest(folder, options.ranks, &reportFileName);
+  if (!options.report.empty() && report) {
+    const Status written = writeReportFile(options.report, *report + "\n");
+    if (!written) {
+      printError(written.message());
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> rankCommand(const PushOptions& options,
+                                     const std::string& folder,
+                                     int rank) {
+  std::vector<std::string> command = {ownProgram(),
+                                      "push",
+                                      "--config",
+                                      options.config,
+                                      "--rank",
+                                      std::to_string(rank),
+                                      "--world-size",
+                                      std::to_string(options.ranks),
+                                      "--supervised",
+                                      folder};
+  if (options.orders) {
+    command.emplace_back("--orders");
+    return command;
+  }
+  command.insert(command.end(),
+                 {"--checkpoint", options.checkpoint, "--version=" + options.version});
+  return command;
+}
+
+int runPushParent(const PushOptions& options) {
+  const Result<Config> config = Config::load(options.config);
+  if (!config) {
+    printError(config.status().message());
+    return kExitRefused;
+  }
+  const Status refused = refuseEarly(options);
+  if (!refused) {
+    printError(refused.message() + "; no engine was contacted");
+    return refused.code() == Code::kInternal ? kExitInternal : kExitRefused;
+  }
+  const Result<std::unique_ptr<PrivateFolder>> folder = PrivateFolder::create();
+  if (!folder) {
+    printError(folder.status().message());
+    return kExitInternal;
+  }
+  SuperviseOptions supervision;
+  supervision.ranks = options.ranks;
+  supervision.command = [&](int rank) { return rankCommand(options, (*folder)->path(), rank); };
+  supervision.straggler = config->timeouts.shutdown + config->metrics.linger;
+  const TimeoutsConfig& limits = config->timeouts;
+  supervision.limit = limits.startup + limits.push + supervision.straggler + limits.shutdown;
+  const Result<SuperviseResult> result = supervise(supervision);
+  if (!result) {
+    printError(result.status().message());
+    return kExitInternal;
+  }
+  const int code = combineExits(result->ends, result->signal);
+  tell(options, **folder, *result, code);
+  return code;
+}
+
+}  // namespace pushrod::tools

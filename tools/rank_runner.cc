@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/rank_runner.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <poll.h>
+#include <unistd.h>
+#include <utility>
+
+#include "common/log.h"
+#include "tools/console.h"
+#include "tools/exit_code.h"
+#include "tools/line_reader.h"
+#include "tools/progress_line.h"
+#include "tools/rank_gather.h"
+#include "tools/report_file.h"
+#include "tools/sources/checkpoint_source.h"
+#include "tools/sources/strict_json.h"
+
+namespace pushrod::tools {
+namespace {
+
+RankResult refusal(const Status& why) {
+  RankResult result;
+  result.exit = why.code() == Code::kInternal ? kExitInternal : kExitRefused;
+  result.outcome = "refused";
+  result.summary = why.message() + "; no engine was contacted";
+  return result;
+}
+
+RankResult resultOf(const Result<PushReport>& pushed) {
+  RankResult result;
+  if (!pushed) {
+    result.exit = exitOfPushError(pushed.status());
+    result.outcome = "unknown";
+    result.summary = pushed.status().toString();
+    result.rankZeroLost = pushed.status().origin().rank == 0;
+    return result;
+  }
+  result.exit = exitOfReport(*pushed);
+  result.outcome = pushOutcomeName(pushed->outcome);
+  result.report = pushed->toJson();
+  result.summary = pushed->summary();
+  result.rankZeroLost = !pushed->firstCause.ok() && pushed->firstCause.origin().rank == 0;
+  return result;
+}
+
+Result<Rank> rankOf(const PushOptions& options) {
+  if (options.rank || options.worldSize) {
+    Result<Rank> rank = Rank::of(options.rank.value_or(0), options.worldSize.value_or(1));
+    if (rank && !options.folder.empty()) {
+      rank->localRank = rank->rank;  // A supervisor's ranks are all on this host.
+    }
+    return rank;
+  }
+  return Rank::fromEnvironment();
+}
+
+/// Where ranks of one supervisor meet; empty for others.
+Result<std::string> makeStore(const std::string& folder) {
+  if (folder.empty()) {
+    return std::string();
+  }
+  std::string store = folder + "/store";
+  std::error_code error;
+  std::filesystem::create_directories(store, error);
+  if (error) {
+    return Status(Code::kUnavailable, store + ": cannot be made: " + error.message());
+  }
+  return store;
+}
+
+struct Order {
+  std::string version, checkpoint;
+};
+
+Result<Order> parseOrder(const std::string& line) {
+  constexpr std::size_t kMaxValues = 8;
+  const Result<JsonNode> node = parseStrictJson(line, kMaxValues);
+  if (!node) {
+    return node.status();
+  }
+  const JsonNode* version = node->find("version");
+  const JsonNode* checkpoint = node->find("checkpoint");
+  if (version == nullptr || checkpoint == nullptr) {
+    return Status(Code::kInvalidArgument, "an order lacks version or checkpoint");
+  }
+  return Order{version->text, checkpoint->text};
+}
+
+}  // namespace
+
+int RankRunner::run() {
+  Result<Config> config = Config::load(options_.config);
+  if (!config) {
+    RankResult result;
+    result.exit = kExitRefused;
+    result.outcome = "refused";
+    result.summary = config.status().message();  // One fault per line, as they stand.
+    publish(result);
+    return exitCode(result.exit);
+  }
+  config_ = std::move(*config);
+  Status ready = prepare();
+  if (ready) {
+    ready = connect();
+  }
+  if (!ready) {
+    const RankResult result = refusal(ready);
+    publish(result);
+    return exitCode(result.exit);
+  }
+  int code = kExitDone;
+  if (options_.orders) {
+    code = pushOrders();
+  } else {
+    const RankResult result = push(*checkpoint_, options_.version);
+    publish(result);
+    code = result.exit;
+  }
+  linger();
+  watch_.onStop(nullptr);
+  gather_.reset();  // Its store may be served by the coordinator.
+  coordinator_.reset();
+  return exitCode(code);
+}
+
+Status RankRunner::prepare() {
+  Result<Rank> rank = rankOf(options_);
+  if (!rank) {
+    return rank.status();
+  }
+  rank_ = std::move(*rank);
+  if (options_.orders) {
+    return {};
+  }
+  const Status report = options_.report.empty() ? Status() : checkReportPath(options_.report);
+  if (!report) {
+    return report;
+  }
+  Result<std::unique_ptr<Checkpoint>> checkpoint = Checkpoint::open(options_.checkpoint);
+  if (!checkpoint) {
+    return checkpoint.status();
+  }
+  checkpoint_ = std::move(*checkpoint);
+  return {};
+}
+
+Status RankRunner::connect() {
+  const Result<std::string> store = makeStore(options_.folder);
+  if (!store) {
+    return store.status();
+  }
+  if (rank_.size > 1) {
+    Result<std::unique_ptr<ShareGather>> gather = makeRankGather(config_, rank_, *store);
+    if (!gather) {
+      return gather.status();
+    }
+    gather_ = std::move(*gather);
+  } else {
+    gather_ = std::make_unique<SoloGather>();
+  }
+  Result<std::unique_ptr<PushCoordinator>> coordinator =
+      PushCoordinator::create(config_, rank_, {.logSink = nullptr, .privateStore = *store});
+  if (!coordinator) {
+    return coordinator.status();
+  }
+  coordinator_ = std::move(*coordinator);
+  watch_.onStop([this](int signal) {
+    coordinator_->cancel(std::string("stopped by ") + signalName(signal));
+  });
+  const std::string address = coordinator_->metricsAddress();
+  if (options_.orders) {
+    print("{\"event\":\"ready\",\"rank\":" + std::to_string(rank_.rank) +
+          ",\"metrics\":" + common::jsonQuoted(address) + "}\n");
+  } else if (!address.empty()) {
+    print("metrics: http://" + address + "\n");
+  }
+  return {};
+}
+
+int RankRunner::pushOrders() {
+  LineReader orders(STDIN_FILENO);
+  int code = kExitDone;
+  // Orders come when the supervisor's plan says so; its end, or a signal, ends the wait.
+  while (const auto line = orders.next(Deadline::never(), watch_.descriptor())) {
+    const Result<Order> order = parseOrder(*line);
+    const Result<std::unique_ptr<Checkpoint>> checkpoint =
+        order ? Checkpoint::open(order->checkpoint) : order.status();
+    const RankResult result =
+        checkpoint ? push(**checkpoint, order->version) : refusal(checkpoint.status());
+    code = std::max(code, result.exit);
+    print("{\"event\":\"result\",\"rank\":" + std::to_string(rank_.rank) + ",\"exit\":" +
+          std::to_string(result.exit) + ",\"outcome\":" + common::jsonQuoted(result.outcome) +
+          ",\"summary\":" + common::jsonQuoted(result.summary) +
+          ",\"report\":" + (result.report.empty() ? "null" : result.report) + "}\n");
+  }
+  return code;
+}
+
+RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& version) {
+  if (!checkpoint.warning().empty() && rank_.rank == 0) {
+    printError("warning: " + checkpoint.warning());
+  }
+  CheckpointSource source(checkpoint, *gather_);
+  std::optional<ProgressLine> line;
+  if (rank_.rank == 0 && !options_.orders && ProgressLine::wanted()) {
+    line.emplace();
+  }
+  PushRequest request;
+  request.version = version;
+  request.weights = &source;
+  if (line) {
+    request.progress = [&line](const PushProgress& progress) { line->update(progress); };
+  }
+  return resultOf(coordinator_->push(request));
+}
+
+void RankRunner::publish(const RankResult& result) const {
+  if (!options_.folder.empty()) {
+    // The supervisor picks the lowest rank's results and speaks for all.
+    const auto leave = [this](const std::string& name, const std::string& text) {
+      const Status written = writeReportFile(options_.folder + "/" + name, text);
+      if (!written) {
+        printError(written.toString());
+      }
+    };
+    leave(summaryFileName(rank_.rank), result.summary);
+    if (!result.report.empty()) {
+      leave(reportFileName(rank_.rank), result.report);
+    }
+    return;
+  }
+  // Each rank's error may be the only one that somebody sees; a success is told once.
+  if (result.exit != kExitDone) {
+    printError(result.summary);
+  } else if (rank_.rank == 0) {
+    print(result.summary + "\n");
+  }
+  const int writer = result.rankZeroLost ? 1 : 0;  // The lowest rank known to live.
+  if (!options_.report.empty() && !result.report.empty() && rank_.rank == writer) {
+    const Status written = writeReportFile(options_.report, result.report + "\n");
+    if (!written) {
+      printError(written.toString());
+    }
+  }
+}
+
+void RankRunner::linger() const {
+  if (coordinator_->metricsAddress().empty() || watch_.received() != 0) {
+    return;
+  }
+  pollfd entry{watch_.descriptor(), POLLIN, 0};
+  constexpr Duration kLongest = std::chrono::hours(24);
+  ::poll(&entry, 1, static_cast<int>(std::min(config_.metrics.linger, kLongest).count()));
+}
+
+int RankRunner::exitCode(int code) const {
+  return watch_.received() != 0 ? exitOfSignal(watch_.received()) : code;
+}
+
+}  // namespace pushrod::tools

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <pushrod/config.h>
+#include <pushrod/coordinator.h>
+#include <pushrod/rank.h>
+
+#include "tools/push_options.h"
+#include "tools/signal_watch.h"
+#include "tools/sources/checkpoint.h"
+#include "tools/sources/share_gather.h"
+
+namespace pushrod::tools {
+
+/// What one push came to on this rank.
+struct RankResult {
+  int exit = 0;
+  std::string outcome;  ///< the report's, or "refused", or "unknown" when there is no report
+  std::string report;   ///< JSON, empty: none
+  std::string summary;  ///< one paragraph
+  bool rankZeroLost = false;
+};
+
+/// One trainer rank's life: checks, pushes, results. Lives on the process's main thread.
+class RankRunner {
+ public:
+  explicit RankRunner(PushOptions options) : options_(std::move(options)) {}
+
+  /// Returns the process's exit code.
+  int run();
+
+ private:
+  Status prepare();
+  Status connect();
+  int pushOrders();
+  RankResult push(const Checkpoint& checkpoint, const std::string& version);
+  void publish(const RankResult& result) const;
+  void linger() const;
+  [[nodiscard]] int exitCode(int code) const;
+
+  PushOptions options_;
+  SignalWatch watch_;
+  Config config_;
+  Rank rank_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<ShareGather> gather_;
+  std::unique_ptr<PushCoordinator> coordinator_;
+};
+
+}  // namespace pushrod::tools

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "tools/descriptor.h"
+
+namespace pushrod::tools {
+namespace {
+
+std::string errnoText(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string temporaryBeside(const std::string& path) {
+  return path + ".tmp." + std::to_string(::getpid());
+}
+
+Status unwritable(const std::string& path, int error) {
+  return {Code::kInvalidArgument,
+          "--report " + path + ": cannot be written: " + errnoText(error) +
+              "; name a file in a folder that exists and may be written"};
+}
+
+Status writeAll(int fd, const std::string& path, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) {
+      return unwritable(path, errno);
+    }
+    text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
+  }
+  return ::fsync(fd) == 0 || errno == EINVAL ? Status() : unwritable(path, errno);
+}
+
+constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+
+}  // namespace
+
+Status checkReportPath(const std::string& path) {
+  struct stat state = {};
+  if (::stat(path.c_str(), &state) == 0 && S_ISDIR(state.st_mode)) {
+    return unwritable(path, EISDIR);
+  }
+  const std::string temporary = temporaryBeside(path);
+  const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
+  if (!file.valid()) {
+    return unwritable(path, errno);
+  }
+  ::unlink(temporary.c_str());
+  return {};
+}
+
+Status writeReportFile(const std::string& path, std::string_view text) {
+  const std::string temporary = temporaryBeside(path);
+  const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
+  if (!file.valid()) {
+    return unwritable(path, errno);
+  }
+  Status written = writeAll(file.get(), path, text);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    written = unwritable(path, errno);
+  }
+  if (!written) {
+    ::unlink(temporary.c_str());
+  }
+  return written;
+}
+
+}  // namespace pushrod::tools

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <pushrod/deadline.h>
+#include <pushrod/result.h>
+
+#include "tools/child_process.h"
+
+namespace pushrod::tools {
+
+struct SuperviseOptions {
+  int ranks = 1;
+  std::function<std::vector<std::string>(int rank)> command;
+  /// A child that outlives the first one's end by more than this is ended.
+  Duration straggler = std::chrono::seconds(20);
+  /// All children together; zero: they bound themselves.
+  Duration limit = Duration::zero();
+};
+
+struct SuperviseResult {
+  std::vector<ChildEnd> ends;  ///< one per rank
+  int signal = 0;              ///< the first stop order received by the supervisor, 0: none
+};
+
+/// Decides what a repeated stop order means (ruling P42).
+class StopOrders {
+ public:
+  enum class Order { kFirst, kSame, kFurther };
+
+  /// One delivery of `signal` at `now`.
+  Order deliver(int signal, TimePoint now);
+
+  /// The first one's signal, 0: none so far.
+  [[nodiscard]] int first() const { return first_; }
+
+ private:
+  int first_ = 0;
+  int last_ = 0;
+  TimePoint at_;
+};
+
+/// Runs `ranks` children to their end on the calling thread, which must be the process's only one:
+/// SIGINT and SIGTERM are taken over meanwhile and each order is forwarded once. A failure means
+/// that a child could not be started; those already running are killed.
+Result<SuperviseResult> supervise(const SuperviseOptions& options);
+
+}  // namespace pushrod::tools
