@@ -25,9 +25,8 @@ constexpr PhaseSet kGoals = only(P::kConnect) | only(P::kPause) | only(P::kClean
 constexpr PhaseSet kVoting = kGoals | only(P::kCheck) | only(P::kPrepare) | only(P::kChannel) |
                              only(P::kStream) | only(P::kAgree) | only(P::kConfirm) |
                              only(P::kRecover);
-/// Phases that trouble can still turn; later ones are already ending.
-constexpr PhaseSet kOpen = kVoting & ~only(P::kRecover);
-constexpr PhaseSet kEnding = only(P::kRecover) | only(P::kFailing) | only(P::kVerdict);
+/// Phases that are already ending: trouble cannot turn them any more, as it can the voting ones.
+constexpr PhaseSet kEnding = only(P::kFailing) | only(P::kVerdict);
 constexpr PhaseSet kResting = only(P::kIdle) | only(P::kDone) | only(P::kFailed);
 
 PhaseSet in(P phase) {
@@ -41,6 +40,7 @@ const Row kTable[] = {
   {"begin",                in(P::kIdle),           S::kNone,           E::kBegin,        g::kAlways,      P::kCheck,   S::kMeet,          {x::kMeet}},
   {"met",                  in(P::kCheck),          S::kMeet,           E::kLocalDone,    g::kOk,          kSamePhase,  S::kConfigVote,    {x::kVote}},
   {"not-met",              in(P::kCheck),          S::kMeet,           E::kLocalDone,    g::kAlways,      P::kFailed,  S::kNone,          {x::kKeepOwn, x::kFinish}},
+  {"config-stopped",        in(P::kCheck),           S::kConfigVote,     E::kVerdict,      g::kGoEqualStopped,kSamePhase,  S::kManifestVote,  {x::kVote}},
   {"config-equal",         in(P::kCheck),          S::kConfigVote,     E::kVerdict,      g::kGoEqual,     kSamePhase,  S::kManifest,      {x::kManifest}},
   {"config-differs",       in(P::kCheck),          S::kConfigVote,     E::kVerdict,      g::kGo,          kSamePhase,  S::kConfigShare,   {x::kShare}},
   {"config-compared",      in(P::kCheck),          S::kConfigShare,    E::kLocalDone,    g::kAlways,      kSamePhase,  S::kConfigVote,    {x::kLatch, x::kVote}},
@@ -61,6 +61,7 @@ const Row kTable[] = {
   {"clean",                in(P::kPause),          S::kVote,           E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kGoal}},
   {"channel",              in(P::kClean),          S::kVote,           E::kVerdict,      g::kGo,          P::kChannel, S::kWork,          {x::kChannelOpen, x::kGoal}},
   {"start",                in(P::kChannel),        S::kVote,           E::kVerdict,      g::kGo,          P::kStart,   S::kWork,          {x::kGoal}},
+  {"stream-stopped",        in(P::kStart),           S::kVote,           E::kVerdict,      g::kGoStopped,   P::kStream,  S::kTensor,        {x::kTensorDone}},
   {"stream",               in(P::kStart),          S::kVote,           E::kVerdict,      g::kGo,          P::kStream,  S::kBegin,         {x::kNewPass, x::kGoal, x::kBegin}},
   {"agreed",               in(P::kAgree),          S::kVote,           E::kVerdict,      g::kGo,          P::kFinish,  S::kWork,          {x::kGoal}},
   {"flush",                in(P::kFinish),         S::kVote,           E::kVerdict,      g::kGo,          P::kFlush,   S::kWork,          {x::kGoal}},
@@ -80,8 +81,9 @@ const Row kTable[] = {
 
   // stream: one step of tensors, then a vote. A failed rank gathers on to the step's end, sending
   // nothing, unless its own gather failed or another rank's did
+  {"pass-stopped",          in(P::kStream),          S::kBegin,          E::kLocalDone,    g::kOkStopped,   kSamePhase,  S::kTensor,        {x::kTensorDone}},
   {"pass-begun",           in(P::kStream),         S::kBegin,          E::kLocalDone,    g::kOk,          kSamePhase,  S::kNext,          {x::kNext}},
-  {"pass-not-begun",       in(P::kStream),         S::kBegin,          E::kLocalDone,    g::kAlways,      kSamePhase,  S::kTensor,        {x::kLatch, x::kStopPass, x::kStopPeers, x::kChannelAbort, x::kTensorDone}},
+  {"pass-not-begun",        in(P::kStream),          S::kBegin,          E::kLocalDone,    g::kAlways,      kSamePhase,  S::kTensor,        {x::kLatch, x::kStopPass, x::kGatherFailed, x::kStopPeers, x::kTensorDone}},
   {"send",                 in(P::kStream),         S::kNext,           E::kSourceItem,   g::kCanSend,     kSamePhase,  S::kPut,           {x::kCount, x::kPut}},
   {"skip",                 in(P::kStream),         S::kNext,           E::kSourceItem,   g::kAlways,      kSamePhase,  S::kTensor,        {x::kCount, x::kLatch, x::kTensorDone}},
   {"sent",                 in(P::kStream),         S::kPut,            E::kPlaneDone,    g::kAlways,      kSamePhase,  S::kTensor,        {x::kTensorDone}},
@@ -93,6 +95,8 @@ const Row kTable[] = {
   {"step",                 in(P::kStream),         S::kTensor,         E::kTensorDone,   g::kAlways,      kSamePhase,  S::kVote,          {x::kVote}},
   {"held-settled",         in(P::kStream),         S::kHold,           E::kGoalReached,  g::kAlways,      kSamePhase,  S::kVote,          {x::kVote}},
   {"held-refused",         in(P::kStream),         S::kHold,           E::kGoalFailed,   g::kAlways,      kSamePhase,  S::kVote,          {x::kLatch, x::kVote}},
+  {"step-stopped",          in(P::kStream),          S::kVote,           E::kVerdict,      g::kGoMoreStopped,kSamePhase,  S::kTensor,        {x::kNextStep, x::kTensorDone}},
+  {"last-step-stopped",     in(P::kStream),          S::kVote,           E::kVerdict,      g::kGoStopped,   kSamePhase,  S::kTail,          {x::kTailDone}},
   {"step-agreed",          in(P::kStream),         S::kVote,           E::kVerdict,      g::kGoMoreSteps, kSamePhase,  S::kNext,          {x::kNextStep, x::kNext}},
   {"last-step-agreed",     in(P::kStream),         S::kVote,           E::kVerdict,      g::kGo,          kSamePhase,  S::kEnd,           {x::kNext}},
   {"ended",                in(P::kStream),         S::kEnd,            E::kSourceEnd,    g::kCanSend,     kSamePhase,  S::kFlush,         {x::kFlush}},
@@ -112,12 +116,18 @@ const Row kTable[] = {
   {"drained",              in(P::kStream),         kAnyStage,          E::kDrained,      g::kAlways,      kSamePhase,  kSameStage,        {x::kLatch, x::kCancelGoal, x::kStopPlane}},
 
   // a vote said no
+  {"resend-held",           kVoting,                 kAnyStage,          E::kVerdict,      g::kResendBusy,  P::kRecover, S::kSettle,        {x::kKeepFirst, x::kChannelAbort, x::kNextAttempt, x::kArmDrain}},
   {"resend",               kVoting,                kAnyStage,          E::kVerdict,      g::kResend,      P::kRecover, S::kMendVote,      {x::kKeepFirst, x::kChannelAbort, x::kNextAttempt, x::kVote}},
   {"fail",                 kVoting,                kAnyStage,          E::kVerdict,      g::kFail,        P::kFailing, S::kWork,          {x::kKeepFirst, x::kMarkFailed, x::kChannelAbort, x::kGoal}},
-  {"vote-lost",            kVoting,                kAnyStage,          E::kVoteFailed,   g::kAlways,      P::kFailing, S::kWork,          {x::kKeepOwn, x::kChannelAbort, x::kCancelGoal, x::kGoal}},
+  {"vote-lost",             kVoting,                 kAnyStage,          E::kVoteFailed,   g::kAlways,      P::kFailing, S::kWork,          {x::kKeepOwn, x::kStopPeers, x::kChannelAbort, x::kCancelGoal, x::kGoal}},
+  {"old-answered",          in(P::kRecover),         S::kSettle,         E::kGoalReached,  g::kAlways,      kSamePhase,  S::kMendVote,      {x::kVote}},
+  {"old-refused",           in(P::kRecover),         S::kSettle,         E::kGoalFailed,   g::kAlways,      kSamePhase,  S::kMendVote,      {x::kVote}},
+  {"old-silent",            in(P::kRecover),         S::kSettle,         E::kDrained,      g::kAlways,      kSamePhase,  kSameStage,        {x::kCancelGoal}},
+  {"mend-stopped",          in(P::kRecover),         S::kMendVote,       E::kVerdict,      g::kGoMendStopped,kSamePhase,  S::kVote,          {x::kVote}},
   {"mend",                 in(P::kRecover),        S::kMendVote,       E::kVerdict,      g::kGoMend,      kSamePhase,  S::kWork,          {x::kRecover}},
   {"nothing-to-mend",      in(P::kRecover),        S::kMendVote,       E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kGoal}},
-  {"mended",               in(P::kRecover),        S::kWork,           E::kLocalDone,    g::kAlways,      kSamePhase,  S::kVote,          {x::kMended, x::kLatch, x::kVote}},
+  {"mended",                in(P::kRecover),         S::kWork,           E::kLocalDone,    g::kOk,          kSamePhase,  S::kVote,          {x::kMended, x::kVote}},
+  {"not-mended",            in(P::kRecover),         S::kWork,           E::kLocalDone,    g::kAlways,      kSamePhase,  S::kVote,          {x::kLatch, x::kStopPeers, x::kVote}},
   {"again",                in(P::kRecover),        S::kVote,           E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kGoal}},
 
   // the end
@@ -130,12 +140,11 @@ const Row kTable[] = {
   {"verdict-lost",         in(P::kVerdict),        S::kVote,           E::kVoteFailed,   g::kAlways,      P::kFailed,  S::kNone,          {x::kKeepOwn, x::kFinish}},
 
   // trouble from outside the collectives: interrupts, and is part of the next ballot
-  {"peer-stop",            kOpen,                  kAnyStage,          E::kPeerStop,     g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kPeerStopped, x::kInterrupt}},
-  {"peer-lost",            kOpen,                  kAnyStage,          E::kPeerLost,     g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kInterrupt, x::kInterruptVote}},
-  {"expired",              kOpen,                  kAnyStage,          E::kExpired,      g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kStopPeers, x::kInterrupt}},
-  {"cancelled",            kOpen,                  kAnyStage,          E::kCancelled,    g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kStopPeers, x::kInterrupt}},
+  {"peer-stop",            kVoting,                kAnyStage,          E::kPeerStop,     g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kPeerStopped, x::kInterrupt}},
+  {"peer-lost",            kVoting,                kAnyStage,          E::kPeerLost,     g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kInterrupt, x::kInterruptVote}},
+  {"expired",              kVoting,                kAnyStage,          E::kExpired,      g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kStopPeers, x::kInterrupt}},
+  {"cancelled",            kVoting,                kAnyStage,          E::kCancelled,    g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kStopPeers, x::kInterrupt}},
   {"lost-at-end",          kEnding,                kAnyStage,          E::kPeerLost,     g::kAlways,      kSamePhase,  kSameStage,        {x::kInterruptVote}},
-  {"cancelled-mending",    in(P::kRecover),        kAnyStage,          E::kCancelled,    g::kAlways,      kSamePhase,  kSameStage,        {x::kPend}},
 
   // what may rightly come too late to matter
   {"late-stop",            kEnding | kResting,     kAnyStage,          E::kPeerStop,     g::kAlways,      kSamePhase,  kSameStage,        {}},

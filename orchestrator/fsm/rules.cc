@@ -9,6 +9,14 @@ bool go(const Event& event) {
   return event.verdict.decision == Decision::kGo && event.verdict.first.ok();
 }
 
+bool moreSteps(const PushState& state) {
+  return state.stepIndex + 1 < state.steps.size();
+}
+
+bool mend(const PushState& state, const Event& event) {
+  return go(event) && (state.gatherFailed || !event.verdict.digestsEqual);
+}
+
 bool stepEnds(const PushState& state) {
   return state.stepIndex >= state.steps.size() || state.tensors >= state.steps[state.stepIndex];
 }
@@ -42,6 +50,9 @@ const Guard kGoEqual{"go, digests equal", [](const PushState&, const Event& e) {
 const Guard kResend{"resend", [](const PushState&, const Event& e) {
                       return e.verdict.decision == Decision::kResend;
                     }};
+const Guard kResendBusy{"resend, answers outstanding", [](const PushState& s, const Event& e) {
+                          return s.goalBusy && e.verdict.decision == Decision::kResend;
+                        }};
 const Guard kFail{"fail", [](const PushState&, const Event& e) {
                     return e.verdict.decision != Decision::kResend && !go(e);
                   }};
@@ -50,11 +61,11 @@ const Guard kCanSend{"sender, nothing failed", [](const PushState& s, const Even
                      }};
 const Guard kStepOpen{"step open",
                       [](const PushState& s, const Event&) { return !s.stopPass && !stepEnds(s); }};
-const Guard kMustHold{"failed, answers outstanding",
-                      [](const PushState& s, const Event&) { return s.goalBusy && !s.local.ok(); }};
-const Guard kGoMoreSteps{"go, steps left", [](const PushState& s, const Event& e) {
-                           return go(e) && s.stepIndex + 1 < s.steps.size();
-                         }};
+const Guard kMustHold{"failed, answers outstanding", [](const PushState& s, const Event&) {
+                        return s.goalBusy && !(s.local.ok() && s.pending.ok());
+                      }};
+const Guard kGoMoreSteps{"go, steps left",
+                         [](const PushState& s, const Event& e) { return go(e) && moreSteps(s); }};
 const Guard kGoalBusy{"answers outstanding",
                       [](const PushState& s, const Event&) { return s.goalBusy; }};
 const Guard kCallerBusy{"caller busy",
@@ -62,9 +73,20 @@ const Guard kCallerBusy{"caller busy",
 const Guard kOkGoalBusy{"ok, answers outstanding", [](const PushState& s, const Event& e) {
                           return s.goalBusy && e.status.ok();
                         }};
-const Guard kGoMend{"go, a gather failed", [](const PushState& s, const Event& e) {
-                      return go(e) && (s.gatherFailed || !e.verdict.digestsEqual);
-                    }};
+const Guard kGoMend{"go, a gather failed", mend};
+const Guard kOkStopped{
+    "ok, stopped", [](const PushState& s, const Event& e) { return s.stopPass && e.status.ok(); }};
+const Guard kGoStopped{"go, stopped",
+                       [](const PushState& s, const Event& e) { return s.stopPass && go(e); }};
+const Guard kGoEqualStopped{"go, digests equal, stopped", [](const PushState& s, const Event& e) {
+                              return s.stopPass && go(e) && e.verdict.digestsEqual;
+                            }};
+const Guard kGoMoreStopped{"go, steps left, stopped", [](const PushState& s, const Event& e) {
+                             return s.stopPass && go(e) && moreSteps(s);
+                           }};
+const Guard kGoMendStopped{"go, a gather failed, stopped", [](const PushState& s, const Event& e) {
+                             return s.stopPass && mend(s, e);
+                           }};
 const Guard kDead{"agreement dead",
                   [](const PushState& s, const Event&) { return s.agreementDead; }};
 const Guard kFailed{"failed", [](const PushState& s, const Event&) { return s.failed; }};
@@ -104,6 +126,8 @@ const Effect kNextAttempt{"next attempt", [](PushState& s, const Event&, Actions
                             // A peer's stop belongs to the attempt it ended; a cancel to the push.
                             if (s.pending.code() != Code::kCancelled) {
                               s.pending = Status();
+                              s.stopPass = false;
+                              s.peerStopped = false;
                             }
                           }};
 const Effect kNewPass{"new pass", [](PushState& s, const Event&, Actions&) {
@@ -210,6 +234,8 @@ const Effect kInterrupt{"interrupt", [](PushState& s, const Event& e, Actions& a
                             case Stage::kWork:
                               if (s.phase == Phase::kChannel) {
                                 add(a, ActionKind::kPlaneInterrupt, reason);
+                              } else if (s.phase == Phase::kRecover) {
+                                add(a, ActionKind::kSourceAbort, reason);
                               }
                               break;
                             case Stage::kNone:

@@ -12,6 +12,7 @@ extern const Guard kOk;           ///< the event's status is ok
 extern const Guard kGo;           ///< verdict: go on
 extern const Guard kGoEqual;      ///< verdict: go on, digests equal
 extern const Guard kResend;       ///< verdict: resend
+extern const Guard kResendBusy;   ///< verdict: resend, the engines' answers are outstanding
 extern const Guard kFail;         ///< verdict: fail
 extern const Guard kCanSend;      ///< this rank sends and nothing failed here
 extern const Guard kStepOpen;     ///< more tensors belong to this step
@@ -21,8 +22,14 @@ extern const Guard kGoalBusy;     ///< the engines' answers are outstanding
 extern const Guard kCallerBusy;   ///< the caller operation is outstanding
 extern const Guard kOkGoalBusy;   ///< status ok, the engines' answers are outstanding
 extern const Guard kGoMend;       ///< verdict: go on, a gather failed on some rank
-extern const Guard kDead;         ///< agreement is dead
-extern const Guard kFailed;       ///< the push will not succeed
+// Trouble came after this rank had cast its ballot: it enters no further gather.
+extern const Guard kOkStopped;
+extern const Guard kGoStopped;
+extern const Guard kGoEqualStopped;
+extern const Guard kGoMoreStopped;
+extern const Guard kGoMendStopped;
+extern const Guard kDead;    ///< agreement is dead
+extern const Guard kFailed;  ///< the push will not succeed
 
 }  // namespace pushrod::orchestrator::guard
 

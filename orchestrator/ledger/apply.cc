@@ -5,13 +5,26 @@ namespace pushrod::orchestrator {
 
 namespace {
 
-bool answered(const Reply& reply) {
-  return reply.httpStatus != 0;
+/// The session after a call inside it failed. A 4xx was refused before the worker heard of it;
+/// anything else may stem from before, in or after the worker's own work: it is read, never guessed
+/// (P16).
+Session afterFailure(Session before, const Reply& reply) {
+  switch (reply.status.outcome()) {
+    case Outcome::kNotSent:
+      return before;
+    case Outcome::kRejected:
+      return reply.httpStatus >= 400 && reply.httpStatus < 500 ? before : Session::kUnknown;
+    case Outcome::kApplied:
+    case Outcome::kUnknown:
+      break;
+  }
+  return Session::kUnknown;
 }
 
-/// A call that changes a session got no usable answer, or one that does not say what was done.
-Session afterUnclear(const Reply& reply, Session whenAnswered) {
-  return answered(reply) ? whenAnswered : Session::kUnknown;
+/// Whether a failed call certainly changed nothing.
+bool harmless(const Reply& reply) {
+  return reply.status.outcome() == Outcome::kNotSent ||
+         reply.status.outcome() == Outcome::kRejected;
 }
 
 void applyIdentity(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
@@ -47,7 +60,7 @@ void applyPaused(Ledger& ledger, Goal goal, bool paused) {
     ledger.foundPaused = paused;
   }
   ledger.paused = paused ? Paused::kYes : Paused::kNo;
-  ledger.pausedChecked = true;
+  ledger.pausedChecked = goal == Goal::kVerified;
   if (goal == Goal::kResumed && !paused) {
     ledger.resumed = true;
   }
@@ -80,20 +93,15 @@ void applyUpdate(Ledger& ledger, const Reply& reply) {
   }
   ledger.content = Content::kUnknown;
   ledger.needsEmpty = true;
-  const bool closes = ledger.identity == nullptr || ledger.identity->features.failedUpdateCloses;
-  if (reply.httpStatus >= 400 && reply.httpStatus < 500) {
-    ledger.session = Session::kOpen;  // refused before the worker heard of it
-  } else {
-    ledger.session = afterUnclear(reply, closes ? Session::kClosed : Session::kOpen);
-  }
+  ledger.session = afterFailure(ledger.session, reply);
 }
 
 void applyFinish(Ledger& ledger, const Call& call, const Reply& reply) {
   if (!reply.status.ok()) {
-    // A finish that fails in the engine leaves its session open.
-    ledger.session = afterUnclear(reply, Session::kOpen);
+    ledger.session = afterFailure(ledger.session, reply);
     if (call.hasVersion) {
       ledger.finishUnknown = reply.status.outcome() == Outcome::kUnknown;
+      ledger.label = harmless(reply) ? ledger.label : Label::kUnknown;
     }
     ledger.needsEmpty = true;
     return;
@@ -101,6 +109,7 @@ void applyFinish(Ledger& ledger, const Call& call, const Reply& reply) {
   ledger.session = Session::kClosed;
   if (call.hasVersion) {
     ledger.needsEmpty = false;
+    ledger.label = Label::kUnknown;  // stored by a second call (P23): read, not believed
     return;
   }
   if (ledger.emptyOpen) {
@@ -123,7 +132,25 @@ void applyResume(Ledger& ledger, const Reply& reply) {
   }
   ledger.resumeAsked = true;
   if (reply.status.outcome() != Outcome::kRejected) {
+    // It may have acted, or the engine may have restarted: what was proved is proved again.
     ledger.paused = Paused::kUnknown;
+    ledger.proved = false;
+    ledger.verifyRead = false;
+  }
+}
+
+void applySetVersion(
+    Ledger& ledger, Goal goal, const Call& call, const Reply& reply, const PushFacts& facts) {
+  if (!reply.status.ok() && harmless(reply)) {
+    return;
+  }
+  if (goal == Goal::kClean && ledger.oldLabel.empty()) {
+    ledger.oldLabel = ledger.labelText;
+  }
+  if (reply.status.ok()) {
+    applyLabel(ledger, call.version, facts);
+  } else {
+    ledger.label = Label::kUnknown;
   }
 }
 
@@ -165,6 +192,10 @@ Ledger Ledger::forNextAttempt() const {
   next.verifyRead = false;
   next.pausedChecked = false;
   next.error = Status();
+  // The first attempt may have stored the version, and the engine may have restarted since.
+  next.label = Label::kUnknown;
+  next.paused = Paused::kUnknown;
+  next.pauseSent = false;
   return next;
 }
 
@@ -191,8 +222,8 @@ Ledger apply(
     case CallKind::kReadVersion:
       if (reply.status.ok()) {
         applyLabel(ledger, reply.text, facts);
-        ledger.verifyRead = goal == Goal::kVerified;
-        ledger.proved = goal == Goal::kVerified && ledger.label == Label::kPushed;
+        ledger.verifyRead = goal == Goal::kVerified || goal == Goal::kResumed;
+        ledger.proved = ledger.verifyRead && ledger.label == Label::kPushed;
         if (goal == Goal::kFinished && ledger.label == Label::kPushed) {
           // The marker was set before any start (P7), so this label proves that the finish was
           // done.
@@ -211,12 +242,7 @@ Ledger apply(
       applyResume(ledger, reply);
       break;
     case CallKind::kSetVersion:
-      if (reply.status.ok()) {
-        if (goal == Goal::kClean && ledger.oldLabel.empty()) {
-          ledger.oldLabel = ledger.labelText;
-        }
-        applyLabel(ledger, call.version, facts);
-      }
+      applySetVersion(ledger, goal, call, reply, facts);
       break;
     case CallKind::kShutdown:
       ledger.channel = reply.status.ok() ? ChannelState::kNone : ChannelState::kDead;

@@ -87,13 +87,27 @@ Next paused(const Ledger& ledger) {
                                       : ask(CallKind::kReadPaused);
 }
 
+/// Before anything is sent: an engine that is not paused any more (it restarted) is paused again.
+Next pausedAgain(const Ledger& ledger) {
+  if (ledger.paused == Paused::kUnknown) {
+    return ask(CallKind::kReadPaused);
+  }
+  return ledger.pauseSent ? askAgain(CallKind::kReadPaused) : ask(CallKind::kPause);
+}
+
 /// Stale close, version marker and empty session: first push and recovery take the same way.
 Next clean(const Ledger& ledger, const PushFacts& facts) {
+  if (ledger.paused != Paused::kYes) {
+    return pausedAgain(ledger);
+  }
   if (ledger.session == Session::kUnknown) {
     return ask(CallKind::kReadSession);
   }
   if (ledger.session == Session::kOpen) {
     return ask(CallKind::kFinish);
+  }
+  if (hasVersion(ledger) && ledger.label == Label::kUnknown) {
+    return ask(CallKind::kReadVersion);
   }
   const bool equal = ledger.label == Label::kPushed;
   const bool mark = facts.markerMode == VersionMarker::kAlways && ledger.label != Label::kMarker;
@@ -167,7 +181,20 @@ Next finished(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
   return next;
 }
 
+Status otherVersion(const Ledger& ledger, const PushFacts& facts) {
+  return Status(Code::kDataMismatch,
+                "it reports version '" + ledger.labelText + "' instead of '" + facts.version + "'",
+                Outcome::kApplied);
+}
+
+/// The version first: an engine that restarted lost both it and its pause, and can be sent anew.
 Next verified(const Ledger& ledger, const PushFacts& facts) {
+  if (facts.verify && !ledger.verifyRead) {
+    return ask(CallKind::kReadVersion);
+  }
+  if (facts.verify && !ledger.proved) {
+    return failed(otherVersion(ledger, facts));
+  }
   if (!ledger.pausedChecked) {
     return ask(CallKind::kReadPaused);
   }
@@ -176,37 +203,37 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
         "somebody else resumed it in the middle of the push; its caches may hold values "
         "of half loaded weights");
   }
-  if (!facts.verify) {
-    return reached();
+  return reached();
+}
+
+/// After a resume without a usable answer: whether it acted, and that it is still the same engine,
+/// is read before anything is repeated or believed.
+Next resolveResume(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
+  const bool again = last != nullptr && last->kind != CallKind::kResume && !last->status.ok();
+  if (ledger.paused == Paused::kUnknown) {
+    return again ? askAgain(CallKind::kReadPaused) : ask(CallKind::kReadPaused);
   }
-  if (!ledger.verifyRead) {
-    return ask(CallKind::kReadVersion);
+  if (facts.verify && !ledger.verifyRead) {
+    return again ? askAgain(CallKind::kReadVersion) : ask(CallKind::kReadVersion);
   }
-  if (ledger.proved) {
-    return reached();
+  if (facts.verify && !ledger.proved) {
+    return failed(otherVersion(ledger, facts));
   }
-  return failed(
-      Status(Code::kDataMismatch,
-             "it reports version '" + ledger.labelText + "' instead of '" + facts.version + "'",
-             Outcome::kApplied));
+  return ledger.paused == Paused::kYes ? askAgain(CallKind::kResume) : reached();
 }
 
 Next resumed(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
+  if (ledger.resumeAsked &&
+      !(last != nullptr && last->status.ok() && last->kind == CallKind::kResume)) {
+    return resolveResume(ledger, facts, last);
+  }
   if (ledger.resumed) {
     return reached();
   }
   if (facts.verify && !ledger.proved) {
     return failed(Status(Code::kInternal, "it is not proved and must not be resumed"));
   }
-  if (!ledger.resumeAsked) {
-    return ask(CallKind::kResume);
-  }
-  // A lost answer: ask before repeating.
-  if (last != nullptr && last->kind == CallKind::kReadPaused && ledger.paused == Paused::kYes) {
-    return askAgain(CallKind::kResume);
-  }
-  return last != nullptr && last->kind == CallKind::kResume ? ask(CallKind::kReadPaused)
-                                                            : askAgain(CallKind::kReadPaused);
+  return ask(CallKind::kResume);
 }
 
 /// Failing: the session is closed without a version; then, if no start was sent, P3's put-back.
@@ -223,8 +250,13 @@ Next closed(const Ledger& ledger, const PushFacts& facts) {
   if (facts.anyStartSent || ledger.startSent) {
     return reached();
   }
-  if (ledger.label == Label::kMarker && !ledger.oldLabel.empty()) {
-    return setVersion(ledger.oldLabel);
+  if (!ledger.oldLabel.empty()) {
+    if (ledger.label == Label::kUnknown) {
+      return ask(CallKind::kReadVersion);
+    }
+    if (ledger.label == Label::kMarker) {
+      return setVersion(ledger.oldLabel);
+    }
   }
   const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
   const bool putBack = ledger.pausedByUs && !ledger.foundPaused && !asleep && !ledger.leftPaused &&

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/orchestrator/ledger_world.h"
+
+namespace pushrod::orchestrator {
+namespace {
+
+Call callOf(CallKind kind, bool version = false) {
+  Call call;
+  call.kind = kind;
+  call.hasVersion = version;
+  call.version = version ? "v2" : "";
+  return call;
+}
+
+Ledger after(Ledger ledger, Goal goal, const Call& call, const Reply& reply) {
+  return apply(std::move(ledger), goal, call, reply, theFacts());
+}
+
+Ledger openLedger() {
+  Ledger ledger = pausedLedger();
+  ledger.session = Session::kOpen;
+  ledger.startSent = true;
+  ledger.content = Content::kBegun;
+  return ledger;
+}
+
+TEST(LedgerApply, AFailedUpdateLeavesTheSessionKnownOnlyWhereItIs) {
+  struct Case {
+    int http;
+    Outcome outcome;
+    Session session;
+  };
+
+  const Case cases[] = {{0, Outcome::kNotSent, Session::kOpen},
+                        {400, Outcome::kRejected, Session::kOpen},
+                        {408, Outcome::kUnknown, Session::kUnknown},
+                        {500, Outcome::kRejected, Session::kUnknown},
+                        {500, Outcome::kUnknown, Session::kUnknown},
+                        {0, Outcome::kUnknown, Session::kUnknown}};
+  for (const Case& test : cases) {
+    const Ledger ledger = after(openLedger(),
+                                Goal::kUpdated,
+                                callOf(CallKind::kUpdate),
+                                bad(CallKind::kUpdate, test.http, test.outcome));
+    EXPECT_EQ(ledger.session, test.session) << test.http << " " << outcomeName(test.outcome);
+    EXPECT_TRUE(ledger.needsEmpty);
+    EXPECT_NE(ledger.content, Content::kComplete);
+  }
+}
+
+TEST(LedgerApply, AFailedFinishLeavesTheSessionToBeRead) {
+  for (const Outcome outcome : {Outcome::kUnknown, Outcome::kRejected}) {
+    const Ledger ledger = after(openLedger(),
+                                Goal::kFinished,
+                                callOf(CallKind::kFinish, true),
+                                bad(CallKind::kFinish, 500, outcome));
+    EXPECT_EQ(ledger.session, Session::kUnknown);
+    EXPECT_EQ(ledger.finishUnknown, outcome == Outcome::kUnknown);
+  }
+}
+
+TEST(LedgerApply, AGoodFinishIsNoProof) {
+  const Ledger ledger = after(
+      openLedger(), Goal::kFinished, callOf(CallKind::kFinish, true), good(CallKind::kFinish));
+  EXPECT_EQ(ledger.session, Session::kClosed);
+  EXPECT_FALSE(ledger.proved);
+  EXPECT_EQ(ledger.label, Label::kUnknown);
+}
+
+TEST(LedgerApply, OnlyTheVerifyingReadProves) {
+  Reply reply = good(CallKind::kReadVersion);
+  reply.text = "v2";
+  for (const Goal goal : kAllGoals) {
+    const Ledger ledger = after(openLedger(), goal, callOf(CallKind::kReadVersion), reply);
+    EXPECT_EQ(ledger.proved, goal == Goal::kVerified || goal == Goal::kResumed) << goalName(goal);
+    EXPECT_EQ(ledger.label, Label::kPushed);
+  }
+  reply.text = "v2 ";
+  EXPECT_FALSE(after(openLedger(), Goal::kVerified, callOf(CallKind::kReadVersion), reply).proved);
+}
+
+TEST(LedgerApply, OnlyTheVerifyingReadSaysThatItIsStillPaused) {
+  Reply reply = good(CallKind::kReadPaused);
+  reply.flag = true;
+  for (const Goal goal : kAllGoals) {
+    const Ledger ledger = after(pausedLedger(), goal, callOf(CallKind::kReadPaused), reply);
+    EXPECT_EQ(ledger.pausedChecked, goal == Goal::kVerified) << goalName(goal);
+  }
+}
+
+TEST(LedgerApply, ASecondAttemptKnowsNeitherLabelNorPause) {
+  Ledger ledger = pausedLedger();
+  ledger.label = Label::kOther;
+  ledger.proved = true;
+  ledger.finishUnknown = true;
+  ledger.updateSent = true;
+  ledger.flushed = true;
+  ledger.startSent = true;
+  const Ledger next = ledger.forNextAttempt();
+  EXPECT_EQ(next.label, Label::kUnknown);
+  EXPECT_EQ(next.paused, Paused::kUnknown);
+  EXPECT_FALSE(next.pauseSent || next.proved || next.finishUnknown || next.updateSent ||
+               next.flushed);
+  EXPECT_TRUE(next.startSent) << "P3 looks at the whole push";
+  EXPECT_TRUE(next.pausedByUs);
+}
+
+TEST(LedgerApply, ANewPushKeepsOnlyWhatAnEngineKeeps) {
+  Ledger ledger = openLedger();
+  ledger.needsEmpty = true;
+  ledger.channel = ChannelState::kDead;
+  ledger.error = Status(Code::kUnavailable, "x");
+  const Ledger next = ledger.forNextPush();
+  EXPECT_TRUE(next.needsEmpty);
+  EXPECT_EQ(next.channel, ChannelState::kDead);
+  EXPECT_EQ(next.session, Session::kUnknown);
+  EXPECT_EQ(next.reach, Reach::kUnknown);
+  EXPECT_TRUE(next.leftPaused);
+  EXPECT_FALSE(next.startSent || next.pausedByUs || next.proved || next.identified);
+  EXPECT_TRUE(next.error.ok());
+}
+
+TEST(LedgerApply, AnUnansweredPauseCountsAsOurs) {
+  Ledger ledger = pausedLedger();
+  ledger.pausedByUs = false;
+  ledger.pauseSent = false;
+  EXPECT_TRUE(after(ledger,
+                    Goal::kPaused,
+                    callOf(CallKind::kPause),
+                    bad(CallKind::kPause, 0, Outcome::kUnknown))
+                  .pausedByUs);
+  EXPECT_FALSE(after(ledger,
+                     Goal::kPaused,
+                     callOf(CallKind::kPause),
+                     bad(CallKind::kPause, 0, Outcome::kNotSent))
+                   .pausedByUs);
+}
+
+TEST(LedgerApply, TheEmptySessionClearsWhatWasLeft) {
+  Ledger ledger = pausedLedger();
+  ledger.needsEmpty = true;
+  ledger = after(ledger, Goal::kClean, callOf(CallKind::kStart), good(CallKind::kStart));
+  EXPECT_TRUE(ledger.emptyOpen);
+  ledger = after(ledger, Goal::kClean, callOf(CallKind::kFinish), good(CallKind::kFinish));
+  EXPECT_FALSE(ledger.needsEmpty);
+  EXPECT_EQ(ledger.session, Session::kClosed);
+}
+
+// P15: on 0.22 the close of the interrupted session is itself the empty one; later it is not.
+TEST(LedgerApply, ClosingAnInterruptedSessionIsEnoughOnlyWhereAFailedUpdateKeepsIt) {
+  for (const bool closes : {true, false}) {
+    Ledger ledger = openLedger();
+    ledger.identity = anEngine(closes);
+    ledger.needsEmpty = true;
+    ledger = after(ledger, Goal::kClean, callOf(CallKind::kFinish), good(CallKind::kFinish));
+    EXPECT_EQ(ledger.needsEmpty, closes);
+  }
+}
+
+TEST(LedgerApply, AMarkerWithoutAnswerKeepsTheOldLabelForThePutBack) {
+  Ledger ledger = pausedLedger();
+  ledger.label = Label::kPushed;
+  ledger.labelText = "v2";
+  Call call = callOf(CallKind::kSetVersion);
+  call.version = "pushrod-job-1";
+  const Ledger unclear =
+      after(ledger, Goal::kClean, call, bad(CallKind::kSetVersion, 0, Outcome::kUnknown));
+  EXPECT_EQ(unclear.oldLabel, "v2");
+  EXPECT_EQ(unclear.label, Label::kUnknown);
+  const Ledger rejected =
+      after(ledger, Goal::kClean, call, bad(CallKind::kSetVersion, 400, Outcome::kRejected));
+  EXPECT_EQ(rejected.oldLabel, "");
+  EXPECT_EQ(rejected.label, Label::kPushed);
+}
+
+TEST(LedgerApply, AnUnclearResumeIsProvedAnew) {
+  Ledger ledger = pausedLedger();
+  ledger.proved = true;
+  ledger.verifyRead = true;
+  const Ledger now = after(ledger,
+                           Goal::kResumed,
+                           callOf(CallKind::kResume),
+                           bad(CallKind::kResume, 0, Outcome::kUnknown));
+  EXPECT_FALSE(now.proved);
+  EXPECT_EQ(now.paused, Paused::kUnknown);
+  EXPECT_TRUE(now.resumeAsked);
+}
+
+}  // namespace
+}  // namespace pushrod::orchestrator

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/orchestrator/ledger_world.h"
+
+namespace pushrod::orchestrator {
+namespace {
+
+/// The calls that bring `ledger` to `goal` at a well-behaved engine.
+std::vector<CallKind> wayTo(Goal goal, Ledger& ledger, TrueEngine& engine, const PushFacts& facts) {
+  std::vector<CallKind> calls;
+  std::optional<Reply> last;
+  Next next = nextCall(ledger, goal, facts, nullptr);
+  while ((next.kind == Next::Kind::kCall || next.kind == Next::Kind::kWait) && calls.size() < 20) {
+    calls.push_back(next.call.kind);
+    last = engine.answer(next.call);
+    ledger = apply(std::move(ledger), goal, next.call, *last, facts);
+    next = nextCall(ledger, goal, facts, &*last);
+  }
+  EXPECT_EQ(next.kind, Next::Kind::kReached) << goalName(goal) << ": " << next.status.toString();
+  return calls;
+}
+
+using Calls = std::vector<CallKind>;
+
+TEST(NextCall, AFirstPushAsksInThisOrder) {
+  Ledger ledger;
+  TrueEngine engine;
+  engine.paused = false;
+  const PushFacts facts = theFacts();
+  EXPECT_EQ(wayTo(Goal::kIdentified, ledger, engine, facts),
+            (Calls{CallKind::kIdentify,
+                   CallKind::kMeasureLag,
+                   CallKind::kReadSession,
+                   CallKind::kReadPaused,
+                   CallKind::kReadVersion}));
+  EXPECT_EQ(wayTo(Goal::kPaused, ledger, engine, facts),
+            (Calls{CallKind::kPause, CallKind::kReadPaused}));
+  EXPECT_EQ(wayTo(Goal::kClean, ledger, engine, facts),
+            (Calls{CallKind::kStart, CallKind::kFinish}))
+      << "the empty session of a first push (P15)";
+  EXPECT_EQ(wayTo(Goal::kChannelled, ledger, engine, facts),
+            (Calls{CallKind::kShutdown, CallKind::kInit}));
+  EXPECT_EQ(wayTo(Goal::kStarted, ledger, engine, facts), (Calls{CallKind::kStart}));
+  EXPECT_EQ(wayTo(Goal::kUpdated, ledger, engine, facts), (Calls{CallKind::kUpdate}));
+  EXPECT_EQ(wayTo(Goal::kFinished, ledger, engine, facts), (Calls{CallKind::kFinish}));
+  EXPECT_EQ(wayTo(Goal::kFlushed, ledger, engine, facts), (Calls{CallKind::kFlush}));
+  EXPECT_EQ(wayTo(Goal::kVerified, ledger, engine, facts),
+            (Calls{CallKind::kReadVersion, CallKind::kReadPaused}));
+  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{CallKind::kResume}));
+}
+
+TEST(NextCall, TheVersionAlreadyReportedIsMarkedBeforeAnyStart) {
+  Ledger ledger = pausedLedger();
+  ledger.label = Label::kPushed;
+  ledger.labelText = "v2";
+  ledger.needsEmpty = true;
+  TrueEngine engine;
+  engine.label = "v2";
+  EXPECT_EQ(wayTo(Goal::kClean, ledger, engine, theFacts()),
+            (Calls{CallKind::kSetVersion, CallKind::kStart, CallKind::kFinish}));
+  EXPECT_EQ(engine.label, "pushrod-job-1");
+  EXPECT_EQ(ledger.oldLabel, "v2");
+}
+
+TEST(NextCall, MarkerModes) {
+  PushFacts facts = theFacts();
+  Ledger ledger = pausedLedger();
+  facts.markerMode = VersionMarker::kAlways;
+  EXPECT_EQ(nextCall(ledger, Goal::kClean, facts, nullptr).call.kind, CallKind::kSetVersion);
+  ledger.label = Label::kMarker;
+  EXPECT_EQ(nextCall(ledger, Goal::kClean, facts, nullptr).kind, Next::Kind::kReached);
+  facts.markerMode = VersionMarker::kNever;
+  ledger.label = Label::kPushed;
+  const Next next = nextCall(ledger, Goal::kClean, facts, nullptr);
+  EXPECT_EQ(next.kind, Next::Kind::kFailed);
+  EXPECT_EQ(next.status.code(), Code::kFailedPrecondition);
+}
+
+// The engine restarted between two attempts: it runs, and knows nothing of the push.
+TEST(NextCall, TheSecondAttemptPausesARestartedEngineAgain) {
+  Ledger ledger = pausedLedger();
+  ledger.startSent = true;
+  ledger.session = Session::kUnknown;
+  ledger.needsEmpty = true;
+  ledger = ledger.forNextAttempt();
+  TrueEngine engine;
+  engine.paused = false;
+  engine.label = "default";
+  EXPECT_EQ(wayTo(Goal::kClean, ledger, engine, theFacts()),
+            (Calls{CallKind::kReadPaused,
+                   CallKind::kPause,
+                   CallKind::kReadPaused,
+                   CallKind::kReadSession,
+                   CallKind::kReadVersion,
+                   CallKind::kStart,
+                   CallKind::kFinish}));
+}
+
+// The first attempt's finish was done, so its label would prove the second attempt's content.
+TEST(NextCall, TheSecondAttemptMarksWhatTheFirstPublished) {
+  Ledger ledger = pausedLedger();
+  const PushFacts facts = theFacts();
+  Call finish;
+  finish.kind = CallKind::kFinish;
+  finish.hasVersion = true;
+  finish.version = facts.version;
+  ledger.session = Session::kOpen;
+  ledger = apply(ledger, Goal::kFinished, finish, good(CallKind::kFinish), facts);
+  ledger = ledger.forNextAttempt();
+  TrueEngine engine;
+  engine.label = facts.version;
+  const Calls calls = wayTo(Goal::kClean, ledger, engine, facts);
+  EXPECT_EQ(engine.label, facts.marker);
+  EXPECT_EQ(calls.back(), CallKind::kSetVersion);
+}
+
+TEST(NextCall, AFinishWithoutAnswerIsResolvedByTheLabel) {
+  const PushFacts facts = theFacts();
+  for (const bool done : {true, false}) {
+    Ledger ledger = pausedLedger();
+    ledger.session = Session::kOpen;
+    Call finish = nextCall(ledger, Goal::kFinished, facts, nullptr).call;
+    const Reply unclear = bad(CallKind::kFinish, 0, Outcome::kUnknown);
+    ledger = apply(ledger, Goal::kFinished, finish, unclear, facts);
+    const Next read = nextCall(ledger, Goal::kFinished, facts, &unclear);
+    ASSERT_EQ(read.call.kind, CallKind::kReadVersion);
+    Reply label = good(CallKind::kReadVersion);
+    label.text = done ? facts.version : "v1";
+    ledger = apply(ledger, Goal::kFinished, read.call, label, facts);
+    const Next end = nextCall(ledger, Goal::kFinished, facts, &label);
+    EXPECT_EQ(end.kind, done ? Next::Kind::kReached : Next::Kind::kFailed);
+    EXPECT_FALSE(ledger.proved) << "verify reads again, in its own phase";
+  }
+}
+
+TEST(NextCall, AResumeWithoutAnswerIsReadAndProvedAgain) {
+  const PushFacts facts = theFacts();
+
+  struct Case {
+    bool paused;
+    const char* label;
+    Next::Kind kind;
+    CallKind call;
+  };
+
+  const Case cases[] = {{false, "v2", Next::Kind::kReached, CallKind::kIdentify},
+                        {true, "v2", Next::Kind::kWait, CallKind::kResume},
+                        {false, "default", Next::Kind::kFailed, CallKind::kIdentify},
+                        {true, "default", Next::Kind::kFailed, CallKind::kIdentify}};
+  for (const Case& test : cases) {
+    Ledger ledger = pausedLedger();
+    ledger.proved = true;
+    ledger.verifyRead = true;
+    Call call = nextCall(ledger, Goal::kResumed, facts, nullptr).call;
+    ASSERT_EQ(call.kind, CallKind::kResume);
+    Reply reply = bad(CallKind::kResume, 0, Outcome::kUnknown);
+    TrueEngine engine;
+    engine.paused = test.paused;
+    engine.label = test.label;
+    for (const CallKind expected : {CallKind::kReadPaused, CallKind::kReadVersion}) {
+      ledger = apply(ledger, Goal::kResumed, call, reply, facts);
+      const Next next = nextCall(ledger, Goal::kResumed, facts, &reply);
+      ASSERT_EQ(next.call.kind, expected);
+      call = next.call;
+      reply = engine.answer(call);
+    }
+    ledger = apply(ledger, Goal::kResumed, call, reply, facts);
+    const Next end = nextCall(ledger, Goal::kResumed, facts, &reply);
+    EXPECT_EQ(end.kind, test.kind) << test.label << (test.paused ? " paused" : "");
+    EXPECT_EQ(end.call.kind, test.call);
+  }
+}
+
+TEST(NextCall, SomebodyElsesResumeIsSeenInVerify) {
+  Ledger ledger = pausedLedger();
+  ledger.label = Label::kUnknown;
+  const PushFacts facts = theFacts();
+  TrueEngine engine;
+  engine.label = facts.version;
+  engine.paused = false;
+  std::optional<Reply> last;
+  Next next = nextCall(ledger, Goal::kVerified, facts, nullptr);
+  while (next.kind == Next::Kind::kCall) {
+    last = engine.answer(next.call);
+    ledger = apply(ledger, Goal::kVerified, next.call, *last, facts);
+    next = nextCall(ledger, Goal::kVerified, facts, &*last);
+  }
+  EXPECT_EQ(next.kind, Next::Kind::kFailed);
+  EXPECT_EQ(next.status.code(), Code::kFailedPrecondition);
+}
+
+TEST(NextCall, WithoutAVersionRouteThePushIsRefusedUnlessNothingIsToBeProved) {
+  EngineIdentity identity = *anEngine();
+  identity.features.hasVersion = false;
+  Ledger ledger = pausedLedger();
+  ledger.identity = std::make_shared<const EngineIdentity>(identity);
+  PushFacts facts = theFacts();
+  EXPECT_EQ(nextCall(ledger, Goal::kIdentified, facts, nullptr).kind, Next::Kind::kFailed);
+  facts.verify = false;
+  EXPECT_EQ(nextCall(ledger, Goal::kIdentified, facts, nullptr).kind, Next::Kind::kReached);
+}
+
+TEST(NextCall, ThePutBackRestoresLabelThenRuns) {
+  Ledger ledger = pausedLedger();
+  ledger.label = Label::kMarker;
+  ledger.oldLabel = "v1";
+  TrueEngine engine;
+  engine.label = "pushrod-job-1";
+  EXPECT_EQ(wayTo(Goal::kClosed, ledger, engine, theFacts()),
+            (Calls{CallKind::kSetVersion, CallKind::kResume}));
+  EXPECT_EQ(engine.label, "v1");
+}
+
+TEST(NextCall, AStartOnAnyEngineForbidsThePutBack) {
+  Ledger ledger = pausedLedger();
+  PushFacts facts = theFacts();
+  facts.anyStartSent = true;
+  EXPECT_EQ(nextCall(ledger, Goal::kClosed, facts, nullptr).kind, Next::Kind::kReached);
+}
+
+}  // namespace
+}  // namespace pushrod::orchestrator
