@@ -73,6 +73,7 @@ inline Verdict compare(const std::vector<Arm>& arms,
                        const std::function<double()>& otherCpu) {
   using Clock = std::chrono::steady_clock;
   std::vector<std::vector<double>> seconds(arms.size());
+  std::vector<double> cpu(arms.size(), 0);
   std::printf("load before: %s\n", loadAverage().c_str());
   const auto ownCpu = [&] { return cpuSeconds(RUSAGE_SELF) + otherCpu(); };
   Machine before = Machine::now();
@@ -81,6 +82,7 @@ inline Verdict compare(const std::vector<Arm>& arms,
   for (int round = -1; round < rounds; ++round) {
     for (std::size_t k = 0; k < arms.size(); ++k) {
       const std::size_t arm = (k + static_cast<std::size_t>(round + 1)) % arms.size();
+      const double cpuBefore = ownCpu();
       const auto start = Clock::now();
       if (!arms[arm].run()) {
         std::printf("void: arm '%s' moved wrong bytes\n", arms[arm].name.c_str());
@@ -91,6 +93,7 @@ inline Verdict compare(const std::vector<Arm>& arms,
         std::printf("first run of %-28s %8.2f GB/s\n", arms[arm].name.c_str(), gigabytes / took);
       } else {
         seconds[arm].push_back(took);
+        cpu[arm] += ownCpu() - cpuBefore;
       }
     }
     if (round < 0) {
@@ -104,9 +107,10 @@ inline Verdict compare(const std::vector<Arm>& arms,
   const double others = (after.busy - before.busy - (ownCpu() - ownBefore)) / wall;
   const double stolen = (after.stolen - before.stolen) / wall;
   for (std::size_t arm = 0; arm < arms.size(); ++arm) {
-    std::printf("%-41s %8.2f GB/s median\n",
+    std::printf("%-41s %8.2f GB/s median, %.3f CPU s per GB\n",
                 arms[arm].name.c_str(),
-                gigabytes / quantile(seconds[arm], 0.5));
+                gigabytes / quantile(seconds[arm], 0.5),
+                cpu[arm] / rounds / gigabytes);
   }
   bool pass = true;
   for (const Goal& goal : goals) {
