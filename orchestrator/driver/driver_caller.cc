@@ -320,6 +320,7 @@ void PushDriver::openChannel() {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     PlaneEngine engine;
     engine.name = slots[i].client->name();
+    engine.url = slots[i].client->url();
     engine.workers = slots[i].ledger.identity == nullptr ? 1 : slots[i].ledger.identity->worldSize;
     engine.dpGroup = parts_.config.engines.list.size() > i ? parts_.config.engines.list[i].dpGroup
                                                            : std::string();
