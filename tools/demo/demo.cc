@@ -179,7 +179,8 @@ Status Demo::play(const Chapter& chapter) {
     return verdicts.status();
   }
   const RankVerdict& first = verdicts->front();
-  print(phaseLines(first) + "   outcome    " + first.outcome + " in " +
+  print(phaseLines(first) + "   outcome    " + first.outcome +
+        (first.outcome == "recovered" ? " by one resend, in " : " in ") +
         fixedText(first.durationSeconds, 2) + " s, generation paused for " +
         fixedText(first.pausedSeconds, 2) + " s\n" + rankLines(*verdicts));
   if (!first.cause.empty()) {
@@ -206,7 +207,8 @@ Status Demo::check(const Chapter& chapter, const std::vector<RankVerdict>& verdi
   if (!digest) {
     return digest.status();
   }
-  print("   checkpoint version " + chapter.version + "               content " + *digest + "\n");
+  print("   checkpoint version " + chapter.version + "                   content " + *digest +
+        "\n");
   const bool good = chapter.outcome != "failed";
   std::string wrong;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
