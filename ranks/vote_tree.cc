@@ -46,7 +46,9 @@ Result<std::unique_ptr<VoteTree>> VoteTree::build(Rendezvous& rendezvous,
   if (place.parent >= 0) {
     options.peers.push_back(place.parent);
   }
-  options.peers.insert(options.peers.end(), place.children.begin(), place.children.end());
+  for (const int child : place.children) {
+    options.peers.push_back(child);
+  }
   options.prefix = prefix(rendezvous, epoch);
   options.slotBase = epoch << kSlotBits;
   auto pairs = PairSet::connect(rendezvous, options, interrupt, deadline);
