@@ -19,9 +19,9 @@ using Done = std::function<void(Result<std::vector<std::string>>)>;
 struct Query {
   explicit Query(IoExecutor& executor) : resolver(executor.context()) {}
 
-  void finish(Result<std::vector<std::string>> result) {
+  void finish(const Result<std::vector<std::string>>& result) {
     if (done) {
-      std::exchange(done, nullptr)(std::move(result));
+      std::exchange(done, nullptr)(result);
     }
   }
 
