@@ -50,8 +50,7 @@ void start(IoExecutor& executor, const std::string& host, Deadline deadline, Don
   query->done = std::move(done);
   const Executor::TimerId timer = executor.postAt(deadline.when(), [query, host] {
     query->resolver.cancel();
-    const Status late(Code::kDeadlineExceeded,
-                      "looking up host name '" + host + "' took too long");
+    const Status late(Code::kDeadlineExceeded, "looking up host name '" + host + "' took too long");
     query->finish(late);
   });
   query->resolver.async_resolve(
