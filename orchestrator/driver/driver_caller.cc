@@ -15,6 +15,8 @@ namespace {
 
 /// How long a lost vote waits for the link to say which rank is gone.
 constexpr Duration kLostVoteGrace = std::chrono::seconds(1);
+/// How often a gather that must end is aborted.
+constexpr Duration kAbortPeriod = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -42,13 +44,28 @@ void PushDriver::callSource(CallerRequest request) {
                                  "one call of the weight source took longer than timeouts.gather"));
     // The peers are in the same collective; they are told even when this source cannot be ended.
     parts_.link.stop(key(), gatherExpired_);
-    parts_.caller.abortSource();
+    abortSource();
   });
   call(std::move(request));
 }
 
+/// Again and again until the call has ended: an abort that comes before the trainer's thread has
+/// entered its collective ends nothing.
+void PushDriver::abortSource() {
+  disarm(abort_);
+  parts_.caller.abortSource();
+  const TimePoint when = parts_.executor.now() + kAbortPeriod;
+  abort_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) {
+      abort_ = 0;
+      abortSource();
+    }
+  });
+}
+
 void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
   disarm(gather_);
+  disarm(abort_);
   if (!gatherExpired_.ok() && !result.status.ok()) {
     result.status = gatherExpired_;
   }
@@ -229,6 +246,10 @@ void PushDriver::onShared(CallerResult result) {
   if (!state_.leader && state_.stage == Stage::kConfigShare) {
     if (result.bytes != push_.agreement) {
       difference = push_.compareAgreement(push_.agreement, result.bytes);
+      if (difference.empty()) {
+        // The votes would find the same difference for ever.
+        difference = "the configuration differs from rank 0's, in no key that can be named";
+      }
     }
   } else if (!state_.leader && result.bytes != manifestText_) {
     Result<Manifest> theirs = transports::parseManifestText(result.bytes);

@@ -42,7 +42,7 @@ void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phas
   deadline_ = deadline;
   origin_.attempt = static_cast<int>(attempt);
   origin_.phase = phase;
-  cancelReason_ = Status();
+  cancelReason_ = fence_;
   first_ = Status();
   // From a posted task, so that a goal that is reached at once is not reported inline.
   executor_.post([this, generation = generation_, alive = std::weak_ptr<int>(alive_)] {
@@ -50,7 +50,7 @@ void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phas
       return;
     }
     for (std::size_t i = 0; i < tracks_.size(); ++i) {
-      if (!tracks_[i].calling && !tracks_[i].ended) {
+      if (!tracks_[i].calling && !tracks_[i].ended && tracks_[i].timer == 0) {
         advance(i);
       }
     }
@@ -74,6 +74,11 @@ void GoalRunner::cancel(const Status& reason) {
     }
   }
   settleIfDone();
+}
+
+void GoalRunner::fence(const Status& reason) {
+  fence_ = reason;
+  cancel(reason);
 }
 
 int GoalRunner::reached() const {

@@ -49,6 +49,9 @@ class GoalRunner {
   /// Cancels the running goal: it settles as failed with `reason` once the outstanding calls ended.
   void cancel(const Status& reason);
 
+  /// From now on no engine is called: every goal settles as failed with `reason`.
+  void fence(const Status& reason);
+
   [[nodiscard]] bool busy() const { return running_; }
 
   /// How many engines have reached the running goal.
@@ -83,6 +86,7 @@ class GoalRunner {
   Deadline deadline_ = Deadline::never();
   std::uint64_t generation_ = 0;
   Status cancelReason_;
+  Status fence_;
   Status first_;
   /// Completions hold a weak reference, so that none reaches a runner that is gone.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -43,7 +43,7 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
 
 PushDriver::~PushDriver() {
   parts_.link.setListener(nullptr);
-  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &lostVote_}) {
+  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &abort_, &lostVote_}) {
     disarm(*timer);
   }
 }
@@ -109,6 +109,7 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
 }
 
 void PushDriver::onOversleep(Duration silence) {
+  runner_.fence(mine(Status(Code::kAborted, "this rank was stopped and contacts no engine")));
   cancel(Status(Code::kUnavailable,
                 "this rank did not run for " + std::to_string(silence.count()) +
                     " ms; the others may have gone on without it"));
@@ -128,10 +129,11 @@ void PushDriver::feed(Event event) {
     return;
   }
   const Phase before = state_.phase;
+  const bool failedBefore = state_.failed;
   StepResult result = step(state_, event);
   state_ = result.state;
   parts_.observer.onStep(event, result);
-  if (event.kind == EventKind::kVoteFailed && before == Phase::kVerdict && !state_.failed) {
+  if (event.kind == EventKind::kVoteFailed && before == Phase::kVerdict && !failedBefore) {
     verdictUnknown_ = true;
   }
   if (!result.fault.ok()) {
@@ -225,7 +227,7 @@ void PushDriver::perform(const Action& action) {
       }
       return;
     case ActionKind::kSourceAbort:
-      parts_.caller.abortSource();
+      abortSource();
       return;
     case ActionKind::kPlaneInterrupt:
       parts_.caller.interruptPlane(action.status.prefixed("given up"));

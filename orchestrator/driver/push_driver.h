@@ -99,6 +99,7 @@ class PushDriver final : public RankLinkListener {
   void startPrepare();
   [[nodiscard]] Result<Plan> makePlan();
   void callSource(CallerRequest request);
+  void abortSource();
   Status takeManifest(std::shared_ptr<const Manifest> manifest);
   void countBytes();
   void openChannel();
@@ -151,6 +152,7 @@ class PushDriver final : public RankLinkListener {
   Executor::TimerId expiry_ = 0;
   Executor::TimerId drain_ = 0;
   Executor::TimerId gather_ = 0;
+  Executor::TimerId abort_ = 0;
   Executor::TimerId lostVote_ = 0;
   Status lostVoteStatus_;
   Status prepareError_;
