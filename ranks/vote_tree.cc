@@ -134,10 +134,6 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
       return record.status();
     }
     combine(all, *record);
-    const Status asked = ask(*child);
-    if (!asked) {
-      return asked;
-    }
   }
   if (isRoot()) {
     VoteRecord result;
@@ -160,8 +156,12 @@ Status VoteTree::handDown(const VoteRecord& record, Interrupt& interrupt, Deadli
   Status first;
   std::vector<Lane*> sent;
   for (const auto& child : children_) {
-    const Status passed = pass(*child, record);
-    if (passed) {
+    // Asked together with the verdict, the next record costs the child no wake-up of its own.
+    Status passed = record.kind == RecordKind::kVerdict ? ask(*child) : Status();
+    if (passed.ok()) {
+      passed = pass(*child, record);
+    }
+    if (passed.ok()) {
       sent.push_back(child.get());
     }
     first.merge(passed);
