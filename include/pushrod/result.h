@@ -29,6 +29,7 @@ class [[nodiscard]] Result {
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
 
+  explicit operator bool() const { return ok(); }
 
   [[nodiscard]] T& value() & { return checked(); }
 
