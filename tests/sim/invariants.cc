@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/invariants.h"
+
+#include <algorithm>
+
+namespace pushrod::sim {
+
+namespace {
+
+constexpr std::size_t kMostComplaints = 8;
+
+bool good(const PushReport& report) {
+  return report.outcome == PushOutcome::kDone || report.outcome == PushOutcome::kRecovered;
+}
+
+std::string versionOf(int push) {
+  return "v" + std::to_string(push);
+}
+
+}  // namespace
+
+void Invariants::complain(const std::string& text) {
+  const bool known = std::find(broken_.begin(), broken_.end(), text) != broken_.end();
+  if (!known && broken_.size() < kMostComplaints) {
+    broken_.push_back(text);
+  }
+}
+
+void Invariants::beginPush(int number) {
+  push_ = number;
+  before_.clear();
+  for (const FakeEngine* engine : engines_) {
+    before_.push_back(
+        Before{engine->content(), engine->paused(), engine->starts(), engine->restarts()});
+  }
+}
+
+void Invariants::check() {
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    checkServing(i);
+  }
+}
+
+/// Promise 3, after every event: an engine that generates holds one whole model, and the new one
+/// only under its own version.
+void Invariants::checkServing(std::size_t index) {
+  const FakeEngine& engine = *engines_[index];
+  if (!engine.alive() || engine.paused()) {
+    return;
+  }
+  if (!engine.whole()) {
+    complain("promise 3: " + engine.name() + " generates from torn weights");
+    return;
+  }
+  const bool moved =
+      engine.starts() != before_[index].starts || engine.restarts() != before_[index].restarts;
+  if (!moved && engine.content() != before_[index].content) {
+    complain("promise 3: " + engine.name() + " generates from other weights than before");
+  }
+  if (engine.content() == push_ && engine.label() != versionOf(push_)) {
+    complain("promise 3: " + engine.name() + " generates the new weights as " + engine.label());
+  }
+  // Resumed by us after a start: only with the new content.
+  if (engine.starts() != before_[index].starts && engine.restarts() == before_[index].restarts &&
+      engine.content() != push_) {
+    complain("promise 3: " + engine.name() + " was started and generates the old weights");
+  }
+}
+
+void Invariants::checkOneVerdict(const std::vector<RankEnd>& ends) {
+  const RankEnd* first = nullptr;
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    const RankEnd& end = ends[rank];
+    if (end.gone || !end.ended || !end.known) {
+      continue;
+    }
+    if (end.report.attempts > 2) {
+      complain("promise 4: rank " + std::to_string(rank) + " made more than two attempts");
+    }
+    if (first == nullptr) {
+      first = &end;
+      continue;
+    }
+    if (good(first->report) != good(end.report) ||
+        (good(end.report) && first->report.outcome != end.report.outcome)) {
+      complain("promise 1: rank " + std::to_string(rank) + " says " +
+               std::string(pushOutcomeName(end.report.outcome)) + ", another " +
+               std::string(pushOutcomeName(first->report.outcome)));
+    }
+    const Status& mine = end.report.firstCause;
+    const Status& theirs = first->report.firstCause;
+    if (!first->agreementDead && !end.agreementDead &&
+        (mine.message() != theirs.message() || !(mine.origin() == theirs.origin()))) {
+      complain("promise 1: rank " + std::to_string(rank) + " names '" + mine.toString() +
+               "', another '" + theirs.toString() + "'");
+    }
+    if (!good(end.report) && mine.ok()) {
+      complain("promise 10: rank " + std::to_string(rank) + " failed without a cause");
+    }
+  }
+}
+
+void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan& plan) {
+  const RankEnd& leader = ends.front();
+  if (leader.gone || !leader.ended) {
+    return;  // P37: nobody takes over; the next job cleans up
+  }
+  bool anyStart = false;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    anyStart = anyStart || engines_[i]->starts() != before_[i].starts;
+  }
+  // The fault may have hit the clean-up itself, or made what is left behind unreadable.
+  const bool unclean = plan.kind == FaultKind::kLostReply || plan.kind == FaultKind::kLostRequest;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    const FakeEngine& engine = *engines_[i];
+    if (!engine.alive()) {
+      continue;
+    }
+    if (engine.session() && !unclean) {
+      complain("promise 8: " + engine.name() + " is left with an open session");
+    }
+    if (good(leader.report)) {
+      const bool restarted = engine.restarts() != before_[i].restarts;
+      if (engine.content() != push_ || engine.label() != versionOf(push_)) {
+        complain("promise 3: the push is good, but " + engine.name() + " holds content " +
+                 std::to_string(engine.content()) + " as " + engine.label() +
+                 (restarted ? " after a restart" : ""));
+      }
+      if (engine.paused()) {
+        complain("the push is good, but " + engine.name() + " is still paused");
+      }
+    } else if (!anyStart && !before_[i].paused && engine.paused() && plan.engines > 0 &&
+               plan.kind == FaultKind::kCancel) {
+      complain("P3: " + engine.name() + " was not put back");
+    }
+  }
+}
+
+bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
+  const bool window = site.phase >= Phase::kClean && site.phase <= Phase::kConfirm;
+  switch (plan.kind) {
+    case FaultKind::kNone:
+      return true;
+    case FaultKind::kRefused:
+    case FaultKind::k5xxBefore:
+    case FaultKind::k5xxAfter:
+    case FaultKind::kRestart:
+      return window;
+    case FaultKind::kLostReply:
+    case FaultKind::kLostRequest:
+      // An init that reached its limit is final (P2).
+      return window && site.phase != Phase::kChannel;
+    case FaultKind::kThrows:
+    case FaultKind::kHangs:
+    case FaultKind::kHangsDeaf:
+    case FaultKind::kPlaneFails:
+      return window;
+    default:
+      return false;
+  }
+}
+
+void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
+                              const FaultPlan& plan,
+                              const FaultSite& site) {
+  const PushReport& report = ends.front().report;
+  if (ends.front().gone || !ends.front().known) {
+    return;
+  }
+  if (plan.kind == FaultKind::kNone || !site.hit) {
+    if (report.outcome != PushOutcome::kDone) {
+      complain("without a fault the push ends " + std::string(pushOutcomeName(report.outcome)) +
+               ": " + report.firstCause.toString());
+    }
+    return;
+  }
+  if (mustRecover(plan, site) && !good(report)) {
+    complain("one " + std::string(faultName(plan.kind)) + " in " +
+             std::string(phaseName(site.phase)) + " (" + site.what +
+             ") ends the push: " + report.firstCause.toString());
+  }
+}
+
+void Invariants::checkEnd(const std::vector<RankEnd>& ends,
+                          const FaultPlan& plan,
+                          const FaultSite& site) {
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (!ends[rank].gone && !ends[rank].ended) {
+      complain("promise 2: rank " + std::to_string(rank) + " never ended");
+      return;
+    }
+  }
+  checkOneVerdict(ends);
+  checkEngines(ends, plan);
+  checkOutcome(ends, plan, site);
+}
+
+}  // namespace pushrod::sim

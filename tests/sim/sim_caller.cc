@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/sim_caller.h"
+
+#include <utility>
+
+namespace pushrod::sim {
+
+using orchestrator::ActionKind;
+using orchestrator::CallerRequest;
+using orchestrator::CallerResult;
+
+namespace {
+
+constexpr Duration kWake{1};
+
+}  // namespace
+
+void SimCaller::perform(CallerRequest request, Done done) {
+  // The thread wakes a moment later; an abort in between meets nobody.
+  world_.executor.postAt(
+      world_.executor.now() + kWake,
+      [this, request = std::move(request), done = std::move(done)] { begin(request, done); });
+}
+
+void SimCaller::finish(const Done& done, CallerResult result) {
+  world_.executor.post([done, result = std::move(result)] { done(result); });
+}
+
+void SimCaller::begin(const CallerRequest& request, const Done& done) {
+  switch (request.kind) {
+    case ActionKind::kMeet:
+    case ActionKind::kVote:
+    case ActionKind::kShare:
+    case ActionKind::kPrepare:
+      meet(request, done);
+      return;
+    case ActionKind::kSourceManifest:
+    case ActionKind::kSourceBegin:
+    case ActionKind::kSourceNext:
+    case ActionKind::kSourceRecover:
+      gather(request, done);
+      return;
+    default:
+      plane(request, done);
+      return;
+  }
+}
+
+void SimCaller::meet(const CallerRequest& request, const Done& done) {
+  Agreements::Part part;
+  part.open = request.kind == ActionKind::kMeet;
+  part.key = request.key;
+  if (part.open) {
+    part.key = VoteKey{request.key.epoch, 0, Phase::kIdle, 0};
+  }
+  part.ballot = request.ballot;
+  part.bytes = request.bytes;
+  part.done = [this, done](const Agreements::Result& met) {
+    CallerResult result;
+    result.status = met.status;
+    result.verdict = met.verdict;
+    result.bytes = met.bytes;
+    finish(done, std::move(result));
+  };
+  const FaultKind fault = world_.fault(Seam::kVote, request.key.toString());
+  if (!world_.executor.dead()) {
+    world_.agreements.enter(
+        world_.rank, std::move(part), request.deadline, fault == FaultKind::kVerdictLost);
+  }
+}
+
+void SimCaller::gather(const CallerRequest& request, const Done& done) {
+  if (request.kind == ActionKind::kSourceBegin) {
+    index_ = 0;
+    if (world_.plane != nullptr) {
+      if (Status begun = world_.plane->begin(*world_.manifest); !begun.ok()) {
+        CallerResult result;
+        result.status = begun;
+        finish(done, std::move(result));
+        return;
+      }
+    }
+  }
+  const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
+                           ", tensor " + std::to_string(index_);
+  const FaultKind fault = world_.fault(Seam::kSource, name);
+  if (world_.executor.dead()) {
+    return;
+  }
+  const bool next = request.kind == ActionKind::kSourceNext;
+  if (next && fault == FaultKind::kEndsEarly) {
+    CallerResult result;
+    result.end = true;
+    finish(done, std::move(result));
+    return;
+  }
+  const bool hangs = fault == FaultKind::kHangs || fault == FaultKind::kHangsDeaf;
+  const Gathers::Way way = fault == FaultKind::kThrows ? Gathers::Way::kThrows
+                           : hangs                     ? Gathers::Way::kHangs
+                                                       : Gathers::Way::kJoins;
+  // The step is no part of a gather's name: steps are ours, not the trainer's.
+  const std::string common =
+      std::string(actionName(request.kind)) + " push " + std::to_string(request.key.epoch) +
+      ", attempt " + std::to_string(request.key.attempt) + ", tensor " + std::to_string(index_);
+  const bool other = next && fault == FaultKind::kMismatch;
+  world_.gathers.enter(world_.rank,
+                       common,
+                       way,
+                       fault == FaultKind::kHangsDeaf,
+                       [this, done, kind = request.kind, other](const Status& status) {
+                         CallerResult result;
+                         result.status = status;
+                         if (status.ok() && kind == ActionKind::kSourceManifest) {
+                           result.manifest = world_.manifest;
+                         }
+                         if (status.ok() && kind == ActionKind::kSourceNext) {
+                           result.end = index_ == kTensors;
+                           index_ += result.end ? 0 : 1;
+                           if (other) {
+                             result.end = false;
+                             result.mismatch =
+                                 Status(Code::kDataMismatch, "another tensor than declared");
+                           }
+                         }
+                         finish(done, std::move(result));
+                       });
+}
+
+void SimCaller::plane(const CallerRequest& request, const Done& done) {
+  const FaultKind fault = world_.fault(Seam::kPlane, std::string(actionName(request.kind)));
+  if (world_.executor.dead()) {
+    return;
+  }
+  const auto ended = [this, done](const Status& status) {
+    CallerResult result;
+    result.status = status;
+    finish(done, std::move(result));
+  };
+  if (fault == FaultKind::kPlaneFails) {
+    ended(Status(Code::kUnavailable, "the network failed", Outcome::kUnknown));
+    return;
+  }
+  switch (request.kind) {
+    case ActionKind::kChannelOpen:
+      world_.plane->openLater(request.deadline, ended);
+      return;
+    case ActionKind::kPlanePut:
+      world_.plane->putLater(index_ - 1, push_, request.deadline, ended);
+      return;
+    default:
+      world_.plane->flushLater(request.deadline, ended);
+      return;
+  }
+}
+
+}  // namespace pushrod::sim

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "orchestrator/driver/caller.h"
+#include "tests/sim/fault_plan.h"
+#include "tests/sim/meetings.h"
+#include "tests/sim/rank_executor.h"
+#include "tests/sim/sim_plane.h"
+
+namespace pushrod::sim {
+
+/// What a rank's caller works with; all of it outlives the caller.
+struct CallerWorld {
+  RankExecutor& executor;
+  int rank = 0;
+  Agreements& agreements;
+  Gathers& gathers;
+  SimPlane* plane = nullptr;  ///< rank 0
+  std::shared_ptr<const Manifest> manifest;
+  /// Counts a seam call and returns the fault that happens at it.
+  std::function<FaultKind(Seam, const std::string&)> fault;
+};
+
+/// One rank's trainer thread in virtual time: every operation really waits for the others.
+class SimCaller final : public orchestrator::Caller {
+ public:
+  explicit SimCaller(CallerWorld world) : world_(std::move(world)) {}
+
+  /// The number of the push, which is the content of its tensors.
+  void beginPush(int number) {
+    push_ = number;
+    index_ = 0;
+  }
+
+  void perform(orchestrator::CallerRequest request, Done done) override;
+
+  bool abortSource() override { return world_.gathers.abort(world_.rank); }
+
+  void interruptPlane(const Status& reason) override {
+    if (world_.plane != nullptr) {
+      world_.plane->interrupt(reason);
+    }
+  }
+
+  void interruptVote(const Status& reason) override {
+    world_.agreements.interrupt(world_.rank, reason);
+  }
+
+ private:
+  void begin(const orchestrator::CallerRequest& request, const Done& done);
+  void meet(const orchestrator::CallerRequest& request, const Done& done);
+  void gather(const orchestrator::CallerRequest& request, const Done& done);
+  void plane(const orchestrator::CallerRequest& request, const Done& done);
+  void finish(const Done& done, orchestrator::CallerResult result);
+
+  CallerWorld world_;
+  int push_ = 0;
+  std::size_t index_ = 0;  ///< tensors gathered in this pass
+};
+
+}  // namespace pushrod::sim

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <pushrod/data_plane.h>
+#include <pushrod/executor.h>
+
+#include "tests/sim/fake_engine.h"
+
+namespace pushrod::sim {
+
+/// A transport in virtual time. What a caller's thread would wait for is asked through the
+/// functions ending in Later; they really wait until every engine is where it must be.
+class SimPlane final : public DataPlane {
+ public:
+  using Done = std::function<void(const Status&)>;
+
+  SimPlane(Executor& executor, std::vector<FakeEngine*> engines)
+      : executor_(executor), engines_(std::move(engines)) {}
+
+  void openLater(Deadline deadline, Done done);
+  void putLater(std::size_t tensor, int content, Deadline deadline, Done done);
+  void flushLater(Deadline deadline, Done done);
+  /// An engine did something: a waiting function may be able to go on.
+  void look();
+  /// An engine's process is gone, and with it its end of the channel.
+  void engineGone(std::size_t engine);
+
+  [[nodiscard]] std::string waitsFor() const { return wait_ ? wait_->name : ""; }
+
+  [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
+
+  [[nodiscard]] FailurePolicy failurePolicy() const override { return FailurePolicy::kAbortChunk; }
+
+  Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;
+  [[nodiscard]] bool ready() const override;
+  Status open(Deadline deadline) override;
+  Result<std::string> updateInfo(const Manifest& manifest) override;
+  Status begin(const Manifest& manifest) override;
+  Status put(const TensorSpec& spec, const TensorView& view, Deadline deadline) override;
+  Status flush(Deadline deadline) override;
+  void interrupt(const Status& reason) noexcept override;
+  void abort(const Status& reason) noexcept override;
+
+  [[nodiscard]] std::uint64_t bytesSent(std::size_t engine) const override {
+    return bytes_.size() > engine ? bytes_[engine] : 0;
+  }
+
+  [[nodiscard]] std::uint64_t casts() const override { return 0; }
+
+  [[nodiscard]] std::uint64_t bufferBytes() const override { return 0; }
+
+  [[nodiscard]] std::uint64_t inFlightBytes() const override { return 0; }
+
+  void releaseBuffers() override {}
+
+ private:
+  struct Wait {
+    std::string name;
+    std::function<bool()> possible;
+    std::function<void()> act;
+    Done done;
+    Executor::TimerId timer = 0;
+  };
+
+  void wait(Wait wait, Deadline deadline);
+  void end(const Status& status);
+  [[nodiscard]] Status gone() const;
+
+  Executor& executor_;
+  std::vector<FakeEngine*> engines_;
+  std::vector<std::uint64_t> bytes_;
+  std::uint64_t channel_ = 0;
+  bool announced_ = false;
+  bool open_ = false;
+  std::optional<std::size_t> gone_;
+  Status interrupted_;
+  std::optional<Wait> wait_;
+};
+
+}  // namespace pushrod::sim

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "tests/sim/world.h"
+
+namespace pushrod::sim {
+
+/// All runs of one shape of world: every fault of `kinds` at every seam call, and one run without.
+struct Sweep {
+  int ranks = 1;
+  int engines = 1;
+  std::vector<FaultKind> kinds;
+  bool oldProfile = false;
+  std::uint64_t stride = 1;  ///< of k, for the larger worlds
+};
+
+struct SweepResult {
+  std::uint64_t runs = 0;
+  std::vector<std::string> failures;  ///< with the command that repeats the run
+  std::set<std::string_view> rows;
+};
+
+[[nodiscard]] SweepResult runSweep(const Sweep& sweep);
+
+}  // namespace pushrod::sim

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/fsm/push_table.h"
+
+namespace pushrod::sim {
+namespace {
+
+std::vector<FaultKind> allKinds() {
+  std::vector<FaultKind> kinds;
+  for (std::size_t i = 1; i < kFaultKinds; ++i) {
+    kinds.push_back(static_cast<FaultKind>(i));
+  }
+  return kinds;
+}
+
+struct Shape {
+  int ranks;
+  int engines;
+  FaultKind kind;
+  bool oldProfile = false;
+};
+
+class EveryFault : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(EveryFault, KeepsThePromises) {
+  const Shape& shape = GetParam();
+  Sweep sweep{shape.ranks, shape.engines, {shape.kind}, shape.oldProfile};
+  const SweepResult result = runSweep(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+  RecordProperty("runs", static_cast<int>(result.runs));
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> list;
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    for (int engines = 1; engines <= 3; ++engines) {
+      for (const FaultKind kind : allKinds()) {
+        list.push_back(Shape{ranks, engines, kind});
+      }
+    }
+  }
+  for (const FaultKind kind : allKinds()) {
+    list.push_back(Shape{2, 2, kind, true});
+  }
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](const auto& each) {
+  std::string name = "ranks" + std::to_string(each.param.ranks) + "_engines" +
+                     std::to_string(each.param.engines) + "_" +
+                     std::string(faultName(each.param.kind));
+  for (char& c : name) {
+    c = c == '-' ? '_' : c;
+  }
+  return each.param.oldProfile ? name + "_old" : name;
+});
+
+}  // namespace
+}  // namespace pushrod::sim
