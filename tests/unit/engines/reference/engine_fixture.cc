@@ -9,8 +9,8 @@
 
 namespace pushrod::engines::reference::testing {
 
-TestEngine::TestEngine(EngineOptions options) {
-  auto engine = Engine::create(executor_, std::move(options));
+TestEngine::TestEngine(const EngineOptions& options) {
+  auto engine = Engine::create(executor_, options);
   if (!engine.ok()) {
     ADD_FAILURE() << engine.error().toString();
     std::abort();

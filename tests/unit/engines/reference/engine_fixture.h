@@ -19,7 +19,7 @@ namespace pushrod::engines::reference::testing {
 /// An engine in this process, spoken to over its socket.
 class TestEngine {
  public:
-  explicit TestEngine(EngineOptions options = {});
+  explicit TestEngine(const EngineOptions& options = {});
 
   [[nodiscard]] std::uint16_t port() const { return engine_->port(); }
 

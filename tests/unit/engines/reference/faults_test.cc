@@ -159,7 +159,7 @@ TEST_F(Faults, FailAfterChunks) {
   EXPECT_EQ(answer.status, 500);
   EXPECT_TRUE(contains(answer.error(), "injected failure after 1 chunks"));
   EXPECT_EQ(engine_.weight("a"), sha256(model_[0].bytes));
-  EXPECT_EQ(engine_.weight("b"), "uninitialised");
+  EXPECT_EQ(engine_.weight("b"), "initial");
   EXPECT_EQ(engine_.state("torn"), true);
   EXPECT_EQ(engine_.state("connections"), 0);
 }
@@ -186,7 +186,7 @@ TEST_F(Faults, OkWithoutReading) {
   EXPECT_EQ(update().get().status, 200);
   EXPECT_EQ(engine_.finish("4").status, 200);
   EXPECT_EQ(engine_.state("version"), "4");
-  EXPECT_EQ(engine_.weight("a"), "uninitialised");
+  EXPECT_EQ(engine_.weight("a"), "initial");
 }
 
 TEST_F(Faults, VersionStoredOrReportedWrongly) {

@@ -230,8 +230,8 @@ TEST(Info, OperationsAreCountedFrom32) {
 
 TEST(Options, WrongOnesAreRefused) {
   net::IoExecutor executor;
-  const auto refusal = [&](EngineOptions options) {
-    return Engine::create(executor, std::move(options)).status().message();
+  const auto refusal = [&](const EngineOptions& options) {
+    return Engine::create(executor, options).status().message();
   };
   EXPECT_TRUE(contains(refusal(profileOptions("0.21")), "no profile \"0.21\""));
   EXPECT_TRUE(contains(refusal(profileOptions("0.32", 0)), "must be positive"));
