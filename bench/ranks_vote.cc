@@ -3,7 +3,7 @@
 // jobs of rank processes on this host. Both arms run in turns in the same processes, so that they
 // see the same machine. With all ranks on few cores the figures show total work, not depth.
 //
-//   pushrod_bench_ranks_vote [samples per size]
+//   bench_ranks_vote [samples per size]
 #include <algorithm>
 #include <array>
 #include <csignal>
