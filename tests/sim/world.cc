@@ -210,6 +210,7 @@ void World::strike(int victim) {
       }
       return;
     case FaultKind::kRankStops:
+      end.stopped = true;
       rank.executor.stop();
       links_->stopped(victim, kStopFor);
       return;
@@ -339,6 +340,7 @@ Outcome World::run() {
   if (options_.second && healed && invariants_->broken().empty()) {
     // What was left over on the way may still happen: late requests, late answers.
     executor_.runFor(std::chrono::seconds(1));
+    gathers_->rebuild();
     push(2);
     invariants_->checkEnd(
         ends_, FaultPlan{options_.plan.ranks, options_.plan.engines}, FaultSite{});
