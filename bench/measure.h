@@ -63,73 +63,106 @@ inline double quantile(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-/// Runs the arms in interleaved rounds with rotating order and prints each goal's median ratio with
-/// its 10-90 % range. A goal fails only when the whole range lies below it. `otherCpu` adds the CPU
-/// seconds of processes that belong to the benchmark but are not yet waited for.
+/// What the measured rounds took.
+struct Samples {
+  std::vector<std::vector<double>> seconds;  ///< per arm, per round
+  std::vector<double> cpu;                   ///< per arm, summed
+  double others = 0;                         ///< processors that other processes kept busy
+  double stolen = 0;
+};
+
+/// Warm-up, then interleaved rounds with rotating order; false when an arm went wrong.
+inline bool collect(const std::vector<Arm>& arms,
+                    double gigabytes,
+                    int rounds,
+                    const std::function<double()>& otherCpu,
+                    Samples& samples) {
+  using Clock = std::chrono::steady_clock;
+  const auto ownCpu = [&] { return cpuSeconds(RUSAGE_SELF) + otherCpu(); };
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  samples.seconds.resize(arms.size());
+  samples.cpu.assign(arms.size(), 0);
+  Machine before;
+  double ownBefore = 0;
+  Clock::time_point begun;
+  for (int round = -1; round < rounds; ++round) {
+    if (round == 0) {
+      before = Machine::now();
+      ownBefore = ownCpu();
+      begun = Clock::now();
+    }
+    for (std::size_t k = 0; k < arms.size(); ++k) {
+      const std::size_t arm = (k + static_cast<std::size_t>(round + 1)) % arms.size();
+      const double cpuBefore = ownCpu();
+      const auto start = Clock::now();
+      if (!arms[arm].run()) {
+        std::printf("void: arm '%s' failed or moved wrong bytes\n", arms[arm].name.c_str());
+        return false;
+      }
+      const double took = since(start);
+      if (round < 0) {
+        std::printf("first run of %-28s %8.2f GB/s\n", arms[arm].name.c_str(), gigabytes / took);
+        continue;
+      }
+      samples.seconds[arm].push_back(took);
+      samples.cpu[arm] += ownCpu() - cpuBefore;
+    }
+  }
+  const Machine after = Machine::now();
+  samples.others = (after.busy - before.busy - (ownCpu() - ownBefore)) / since(begun);
+  samples.stolen = (after.stolen - before.stolen) / since(begun);
+  return true;
+}
+
+/// Prints one goal; whether it is met.
+inline bool judge(const std::vector<Arm>& arms, const Samples& samples, const Goal& goal) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < samples.seconds[goal.arm].size(); ++i) {
+    ratios.push_back(samples.seconds[goal.anchor][i] / samples.seconds[goal.arm][i]);
+  }
+  const double high = quantile(ratios, 0.9);
+  std::printf("%-41s %8.3f x '%s' (10-90 %%: %.3f to %.3f), goal %.2f: %s\n",
+              arms[goal.arm].name.c_str(),
+              quantile(ratios, 0.5),
+              arms[goal.anchor].name.c_str(),
+              quantile(ratios, 0.1),
+              high,
+              goal.atLeast,
+              high >= goal.atLeast ? "met" : "missed");
+  return high >= goal.atLeast;
+}
+
+/// Runs the arms and prints each goal's median ratio with its 10-90 % range. A goal is missed only
+/// when the whole range lies below it; on a machine that others used there is no verdict.
+/// `otherCpu` tells the CPU seconds of processes that belong to the benchmark but are not yet
+/// waited for.
 inline Verdict compare(const std::vector<Arm>& arms,
                        const std::vector<Goal>& goals,
                        double gigabytes,
                        int rounds,
                        const std::function<double()>& otherCpu) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<std::vector<double>> seconds(arms.size());
   std::printf("load before: %s\n", loadAverage().c_str());
-  const auto ownCpu = [&] { return cpuSeconds(RUSAGE_SELF) + otherCpu(); };
-  Machine before = Machine::now();
-  double ownBefore = ownCpu();
-  auto begun = Clock::now();
-  for (int round = -1; round < rounds; ++round) {
-    for (std::size_t k = 0; k < arms.size(); ++k) {
-      const std::size_t arm = (k + static_cast<std::size_t>(round + 1)) % arms.size();
-      const auto start = Clock::now();
-      if (!arms[arm].run()) {
-        std::printf("void: arm '%s' moved wrong bytes\n", arms[arm].name.c_str());
-        return Verdict::kFail;
-      }
-      const double took = std::chrono::duration<double>(Clock::now() - start).count();
-      if (round < 0) {
-        std::printf("first run of %-28s %8.2f GB/s\n", arms[arm].name.c_str(), gigabytes / took);
-      } else {
-        seconds[arm].push_back(took);
-      }
-    }
-    if (round < 0) {
-      before = Machine::now();
-      ownBefore = ownCpu();
-      begun = Clock::now();
-    }
+  Samples samples;
+  if (!collect(arms, gigabytes, rounds, otherCpu, samples)) {
+    return Verdict::kFail;
   }
-  const double wall = std::chrono::duration<double>(Clock::now() - begun).count();
-  const Machine after = Machine::now();
-  const double others = (after.busy - before.busy - (ownCpu() - ownBefore)) / wall;
-  const double stolen = (after.stolen - before.stolen) / wall;
   for (std::size_t arm = 0; arm < arms.size(); ++arm) {
-    std::printf("%-41s %8.2f GB/s median\n",
+    std::printf("%-41s %8.2f GB/s median, %.3f CPU s per GB\n",
                 arms[arm].name.c_str(),
-                gigabytes / quantile(seconds[arm], 0.5));
+                gigabytes / quantile(samples.seconds[arm], 0.5),
+                samples.cpu[arm] / rounds / gigabytes);
   }
   bool pass = true;
   for (const Goal& goal : goals) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < seconds[goal.arm].size(); ++i) {
-      ratios.push_back(seconds[goal.anchor][i] / seconds[goal.arm][i]);
-    }
-    const double high = quantile(ratios, 0.9);
-    std::printf("%-41s %8.3f x '%s' (10-90 %%: %.3f to %.3f), goal %.2f: %s\n",
-                arms[goal.arm].name.c_str(),
-                quantile(ratios, 0.5),
-                arms[goal.anchor].name.c_str(),
-                quantile(ratios, 0.1),
-                high,
-                goal.atLeast,
-                high >= goal.atLeast ? "met" : "missed");
-    pass = pass && high >= goal.atLeast;
+    pass = judge(arms, samples, goal) && pass;
   }
   std::printf("load after: %s; other processes %.2f CPUs, stolen %.2f CPUs\n",
               loadAverage().c_str(),
-              others,
-              stolen);
-  if (others > 0.1 || stolen > 0.1) {
+              samples.others,
+              samples.stolen);
+  if (samples.others > 0.1 || samples.stolen > 0.1) {
     std::printf("no verdict: the machine was not quiet\n");
     return Verdict::kNoVerdict;
   }

@@ -86,7 +86,27 @@ class Packer {
         at = 0;
       }
     }
+    sink_ = sink_ + (digest && rule.open() != 0 ? digest_.value() : 0);
     return checker.end(model_.views.size()).ok();
+  }
+
+  /// Whether packed chunks hold the tensors' bytes, by the digests of both; without a cast.
+  bool verify() {
+    sink_ = 0;
+    const bool packed = pack(true);
+    PackedRule rule(buffer_);
+    std::uint64_t expected = 0;
+    digest_.reset();
+    for (std::size_t i = 0; i < model_.views.size(); ++i) {
+      const std::uint64_t bytes = declared_.tensors[i].bytes();
+      digest_.add({static_cast<const std::byte*>(model_.views[i].data), bytes});
+      if (rule.add(bytes)) {
+        expected += digest_.value();
+        digest_.reset();
+      }
+    }
+    expected += rule.open() != 0 ? digest_.value() : 0;
+    return packed && sink_ == expected;
   }
 
  private:

@@ -50,7 +50,8 @@ int receive(const std::vector<Target>& targets, int done) {
   std::vector<std::thread> threads;
   for (const Target& target : targets) {
     threads.emplace_back([&target, done] {
-      TcpReceiver worker = TcpReceiver::connectTo(target.info);
+      TcpReceiver worker =
+          TcpReceiver::connectTo(target.info.address, target.info.port, std::chrono::seconds(120));
       if (target.hello && worker.hello(target.info.channel, target.info.rankOffset) != 0) {
         return;
       }
@@ -148,18 +149,27 @@ Target announced(TcpPlane& plane, bool verify) {
   return {InitInfo::parse(infos->front()), true, verify};
 }
 
-bool push(TcpPlane& plane, const Model& model) {
+Status pushAll(TcpPlane& plane, const Model& model) {
   ManifestChecker checker(model.manifest, DtypeMismatch::kCast);
-  if (!plane.begin(model.manifest).ok()) {
-    return false;
-  }
-  for (std::size_t i = 0; i < model.views.size(); ++i) {
-    if (!checker.check(i, model.views[i]).ok() ||
-        !plane.put(model.manifest.tensors[i], model.views[i], limit()).ok()) {
-      return false;
+  Status status = plane.begin(model.manifest);
+  for (std::size_t i = 0; i < model.views.size() && status.ok(); ++i) {
+    status = checker.check(i, model.views[i]);
+    if (status.ok()) {
+      status = plane.put(model.manifest.tensors[i], model.views[i], limit());
     }
   }
-  return checker.end(model.views.size()).ok() && plane.flush(limit()).ok();
+  if (status.ok()) {
+    status = checker.end(model.views.size());
+  }
+  return status.ok() ? plane.flush(limit()) : status;
+}
+
+bool push(TcpPlane& plane, const Model& model) {
+  const Status status = pushAll(plane, model);
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.toString().c_str());
+  }
+  return status.ok();
 }
 
 /// One line of /proc/self/status in bytes.

@@ -25,6 +25,10 @@ endif()
 add_library(pushrod_build_flags INTERFACE)
 target_compile_options(pushrod_build_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   $<$<BOOL:${PUSHROD_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 warns falsely about "literal" + std::string in optimised builds (GCC bug 105651).
+  target_compile_options(pushrod_build_flags INTERFACE -Wno-restrict)
+endif()
 if(PUSHROD_SANITIZE)
   target_compile_options(pushrod_build_flags INTERFACE -fsanitize=${PUSHROD_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -30,7 +30,10 @@ std::string agreementText(const Config& config) {
   std::string text;
   for (const Key<Config>& key : configKeys()) {
     if (key.ranks == Ranks::kMustAgree) {
-      text += key.path + ": " + key.write(config, 0) + "\n";
+      text += key.path;
+      text += ": ";
+      text += key.write(config, 0);
+      text += '\n';
     }
   }
   return text;

@@ -26,8 +26,8 @@ class EntryReader {
   explicit EntryReader(Reader& reader) : reader_(reader) {}
 
   /// nullopt after adding a fault.
-  std::optional<EngineConfig> read(const Node& item, const std::string& path) {
-    if (item.kind != Node::Kind::kMap) {
+  std::optional<EngineConfig> read(const TreeNode& item, const std::string& path) {
+    if (item.kind != TreeNode::Kind::kMap) {
       reader_.faults.add(item.where, path, "must be a section with a url, not " + kindText(item));
       return std::nullopt;
     }
@@ -139,13 +139,13 @@ const std::vector<Key<EngineConfig>>& engineKeys() {
 }
 
 bool readEngineList(std::vector<EngineConfig>& engines,
-                    const Node& node,
+                    const TreeNode& node,
                     Reader& reader,
                     const std::string& path) {
-  if (node.kind != Node::Kind::kSequence || node.items.size() > kMaxEngines) {
+  if (node.kind != TreeNode::Kind::kSequence || node.items.size() > kMaxEngines) {
     reader.faults.add(node.where,
                       path,
-                      node.kind != Node::Kind::kSequence
+                      node.kind != TreeNode::Kind::kSequence
                           ? "must be a list of engines, each with its url, not " + kindText(node)
                           : "has more than " + std::to_string(kMaxEngines) + " engines");
     return false;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace pushrod::config {
@@ -12,7 +13,9 @@ struct Position {
   int line = 1;
   int column = 1;
 
-  auto operator<=>(const Position&) const = default;
+  [[nodiscard]] bool operator<(const Position& other) const {
+    return std::tie(line, column) < std::tie(other.line, other.column);
+  }
 };
 
 /// Everything found wrong with one text. Bounded: after `kMaxFaults` only the count goes on.

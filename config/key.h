@@ -24,7 +24,7 @@ struct Key {
   std::string meaning;  ///< one line, for the document
   Ranks ranks = Ranks::kMustAgree;
   /// Takes the value over, or adds faults. Returns whether it was taken.
-  std::function<bool(Owner&, const Node&, Reader&, const std::string& path)> read;
+  std::function<bool(Owner&, const TreeNode&, Reader&, const std::string& path)> read;
   /// The value in YAML, to stand after "key: "; empty when the key is to be left out. A block (the
   /// engine list) begins with a line end and is indented by `indent`.
   std::function<std::string(const Owner&, std::size_t indent)> write;
@@ -44,13 +44,13 @@ struct KeyText {
 };
 
 template <typename Owner, typename Member>
-Key<Owner> switchKey(KeyText text, Member at) {
-  return {.path = std::move(text.path),
+Key<Owner> switchKey(const KeyText& text, Member at) {
+  return {.path = text.path,
           .values = "`true` or `false`",
-          .meaning = std::move(text.meaning),
+          .meaning = text.meaning,
           .ranks = text.ranks,
           .read =
-              [at](Owner& owner, const Node& node, Reader& reader, const std::string& path) {
+              [at](Owner& owner, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto value = readSwitch(reader, path, node);
                 if (value) {
                   at(owner) = *value;
@@ -64,13 +64,13 @@ Key<Owner> switchKey(KeyText text, Member at) {
 
 /// A member of type int or std::optional<int>.
 template <typename Owner, typename Member>
-Key<Owner> integerKey(KeyText text, int smallest, int largest, Member at) {
-  return {.path = std::move(text.path),
+Key<Owner> integerKey(const KeyText& text, int smallest, int largest, Member at) {
+  return {.path = text.path,
           .values = "whole number, " + std::to_string(smallest) + " to " + std::to_string(largest),
-          .meaning = std::move(text.meaning),
+          .meaning = text.meaning,
           .ranks = text.ranks,
           .read =
-              [=](Owner& owner, const Node& node, Reader& reader, const std::string& path) {
+              [=](Owner& owner, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto value = readInteger(reader, path, node, smallest, largest);
                 if (value) {
                   at(owner) = static_cast<int>(*value);
@@ -84,13 +84,13 @@ Key<Owner> integerKey(KeyText text, int smallest, int largest, Member at) {
 }
 
 template <typename Owner, typename Member>
-Key<Owner> durationKey(KeyText text, Duration smallest, Duration largest, Member at) {
-  return {.path = std::move(text.path),
+Key<Owner> durationKey(const KeyText& text, Duration smallest, Duration largest, Member at) {
+  return {.path = text.path,
           .values = "duration, " + formatDuration(smallest) + " to " + formatDuration(largest),
-          .meaning = std::move(text.meaning),
+          .meaning = text.meaning,
           .ranks = text.ranks,
           .read =
-              [=](Owner& owner, const Node& node, Reader& reader, const std::string& path) {
+              [=](Owner& owner, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto value = readDuration(reader, path, node, smallest, largest);
                 if (value) {
                   at(owner) = *value;
@@ -101,13 +101,13 @@ Key<Owner> durationKey(KeyText text, Duration smallest, Duration largest, Member
 }
 
 template <typename Owner, typename Member>
-Key<Owner> sizeKey(KeyText text, std::uint64_t smallest, std::uint64_t largest, Member at) {
-  return {.path = std::move(text.path),
+Key<Owner> sizeKey(const KeyText& text, std::uint64_t smallest, std::uint64_t largest, Member at) {
+  return {.path = text.path,
           .values = "size, " + formatSize(smallest) + " to " + formatSize(largest),
-          .meaning = std::move(text.meaning),
+          .meaning = text.meaning,
           .ranks = text.ranks,
           .read =
-              [=](Owner& owner, const Node& node, Reader& reader, const std::string& path) {
+              [=](Owner& owner, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto value = readSize(reader, path, node, smallest, largest);
                 if (value) {
                   at(owner) = *value;
@@ -119,16 +119,16 @@ Key<Owner> sizeKey(KeyText text, std::uint64_t smallest, std::uint64_t largest, 
 
 /// `check` may bring the text into its usual form; it returns what is wrong with it.
 template <typename Owner, typename Member>
-Key<Owner> textKey(KeyText text,
-                   std::string values,
-                   std::function<Wrong(std::string&)> check,
+Key<Owner> textKey(const KeyText& text,
+                   const std::string& values,
+                   const std::function<Wrong(std::string&)>& check,
                    Member at) {
-  return {.path = std::move(text.path),
-          .values = std::move(values),
-          .meaning = std::move(text.meaning),
+  return {.path = text.path,
+          .values = values,
+          .meaning = text.meaning,
           .ranks = text.ranks,
           .read =
-              [=](Owner& owner, const Node& node, Reader& reader, const std::string& path) {
+              [=](Owner& owner, const TreeNode& node, Reader& reader, const std::string& path) {
                 auto value = readText(reader, path, node);
                 if (!value) {
                   return false;
@@ -145,19 +145,19 @@ Key<Owner> textKey(KeyText text,
 
 /// A member of type Enum or std::optional<Enum>.
 template <typename Owner, typename Enum, typename Member>
-Key<Owner> choiceKey(KeyText text, std::vector<Choice<Enum>> choices, Member at) {
+Key<Owner> choiceKey(const KeyText& text, const std::vector<Choice<Enum>>& choices, Member at) {
   std::string values;
   std::vector<std::string> names;
   for (const Choice<Enum>& choice : choices) {
     values += (values.empty() ? "`" : ", `") + choice.name + "`";
     names.push_back(choice.name);
   }
-  return {.path = std::move(text.path),
+  return {.path = text.path,
           .values = std::move(values),
-          .meaning = std::move(text.meaning),
+          .meaning = text.meaning,
           .ranks = text.ranks,
           .read =
-              [=](Owner& owner, const Node& node, Reader& reader, const std::string& path) {
+              [=](Owner& owner, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto index = readChoice(reader, path, node, names);
                 if (index) {
                   at(owner) = choices[*index].value;

@@ -58,11 +58,11 @@ const std::vector<std::string>& knownPaths() {
   return kPaths;
 }
 
-bool acceptKey(const Node& key,
+bool acceptKey(const TreeNode& key,
                const std::string& path,
                std::map<std::string, Position>& seen,
                Reader& reader) {
-  if (key.kind != Node::Kind::kScalar) {
+  if (key.kind != TreeNode::Kind::kScalar) {
     reader.faults.add(key.where, "a key must be a text, not " + kindText(key));
     return false;
   }

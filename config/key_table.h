@@ -31,7 +31,7 @@ namespace pushrod::config {
 /// Reads a list of engines, refusing an entry without url and names or addresses given twice.
 /// Returns whether it was read without a fault.
 bool readEngineList(std::vector<EngineConfig>& engines,
-                    const Node& node,
+                    const TreeNode& node,
                     Reader& reader,
                     const std::string& path);
 /// The list as a YAML block that begins with a line end, "[]" when empty.

@@ -35,7 +35,7 @@ constexpr Duration kLauncherGrace = std::chrono::seconds(30);
 
 class Checker {
  public:
-  Checker(Config& config, const Node& root, Reader& reader, std::vector<Remark>& remarks)
+  Checker(Config& config, const TreeNode& root, Reader& reader, std::vector<Remark>& remarks)
       : config_(config), root_(root), reader_(reader), remarks_(remarks) {}
 
   void run() {
@@ -53,11 +53,11 @@ class Checker {
 
   /// Whether the key stands in the text at all, sound or not.
   [[nodiscard]] bool present(const std::string& section, const std::string& key) const {
-    const Node* found = child(root_, section);
+    const TreeNode* found = child(root_, section);
     return found != nullptr && child(*found, key) != nullptr;
   }
 
-  static const Node* child(const Node& map, const std::string& key) {
+  static const TreeNode* child(const TreeNode& map, const std::string& key) {
     const auto entry = std::find_if(
         map.entries.begin(), map.entries.end(), [&](const auto& e) { return e.first.text == key; });
     return entry == map.entries.end() ? nullptr : &entry->second;
@@ -71,11 +71,11 @@ class Checker {
 
   void checkEngines() {
     const EnginesConfig& engines = config_.engines;
-    const Node* section = child(root_, "engines");
+    const TreeNode* section = child(root_, "engines");
     const Position place = section != nullptr ? section->where : Position{};
     const bool listFault = present("engines", "list") && !written("engines.list");
     const bool fileFault = present("engines", "file") && !written("engines.file");
-    if (listFault || fileFault || (section != nullptr && section->kind != Node::Kind::kMap)) {
+    if (listFault || fileFault || (section != nullptr && section->kind != TreeNode::Kind::kMap)) {
       return;
     }
     if (!engines.list.empty() && !engines.file.empty()) {
@@ -197,14 +197,17 @@ class Checker {
   }
 
   Config& config_;
-  const Node& root_;
+  const TreeNode& root_;
   Reader& reader_;
   std::vector<Remark>& remarks_;
 };
 
 }  // namespace
 
-void checkTogether(Config& config, const Node& root, Reader& reader, std::vector<Remark>& remarks) {
+void checkTogether(Config& config,
+                   const TreeNode& root,
+                   Reader& reader,
+                   std::vector<Remark>& remarks) {
   Checker(config, root, reader, remarks).run();
 }
 

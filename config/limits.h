@@ -19,6 +19,9 @@ struct Remark {
 /// What no single key shows: refuses keys that contradict each other, brings limits below
 /// timeouts.push, and remarks on what is legal but unwise. `reader.written` says which keys stand
 /// in the text; a key with a fault of its own is not among them and is not judged again.
-void checkTogether(Config& config, const Node& root, Reader& reader, std::vector<Remark>& remarks);
+void checkTogether(Config& config,
+                   const TreeNode& root,
+                   Reader& reader,
+                   std::vector<Remark>& remarks);
 
 }  // namespace pushrod::config

@@ -51,6 +51,7 @@ std::vector<std::string> remarkTexts(std::vector<Remark> remarks, const std::str
     return a.where < b.where;
   });
   std::vector<std::string> texts;
+  texts.reserve(remarks.size());
   for (const Remark& remark : remarks) {
     texts.push_back(name + ":" + std::to_string(remark.where.line) + ":" +
                     std::to_string(remark.where.column) + ": " + remark.text);
@@ -71,7 +72,7 @@ Result<Checked> parseWithWarnings(const std::string& text,
   Checked checked;
   std::vector<Remark> remarks;
   Reader reader{.faults = faults, .environment = environment};
-  if (root->kind == Node::Kind::kMap || root->kind == Node::Kind::kNull) {
+  if (root->kind == TreeNode::Kind::kMap || root->kind == TreeNode::Kind::kNull) {
     readMap(checked.config, *root, {}, configKeys(), reader);
     checkTogether(checked.config, *root, reader, remarks);
   } else {

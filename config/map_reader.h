@@ -28,7 +28,7 @@ struct MapPlace {
 };
 
 /// Whether `key`, the latest of its map, may be taken: a text, not a merge, not given before.
-bool acceptKey(const Node& key,
+bool acceptKey(const TreeNode& key,
                const std::string& path,
                std::map<std::string, Position>& seen,
                Reader& reader);
@@ -37,7 +37,7 @@ bool acceptKey(const Node& key,
 /// are faults; reading goes on behind them.
 template <typename Owner>
 void readMap(Owner& owner,
-             const Node& map,
+             const TreeNode& map,
              const MapPlace& place,
              const std::vector<Key<Owner>>& keys,
              Reader& reader) {
@@ -55,16 +55,16 @@ void readMap(Owner& owner,
     if (key == keys.end() && !section) {
       reader.faults.add(
           name.where, here.path, "unknown key; " + nearestKeyText(here.known, knownPaths()));
-    } else if (value.kind == Node::Kind::kNull) {
+    } else if (value.kind == TreeNode::Kind::kNull) {
       // The scanner places a missing value on the next line.
-      Node missing = value;
+      TreeNode missing = value;
       missing.where = name.where;
       refuseNull(reader, here.path, missing);
     } else if (key != keys.end()) {
       if (key->read(owner, value, reader, here.path)) {
         reader.written.emplace(here.path, value.where);
       }
-    } else if (value.kind == Node::Kind::kMap) {
+    } else if (value.kind == TreeNode::Kind::kMap) {
       readMap(owner, value, here, keys, reader);
     } else {
       reader.faults.add(

@@ -26,10 +26,10 @@ Wrong checkDtype(std::string& dtype) {
 }
 
 bool readOverrides(std::map<std::string, std::string>& overrides,
-                   const Node& node,
+                   const TreeNode& node,
                    Reader& reader,
                    const std::string& path) {
-  if (node.kind != Node::Kind::kMap) {
+  if (node.kind != TreeNode::Kind::kMap) {
     reader.faults.add(node.where,
                       path,
                       "must be a section of \"NAME PATTERN\": DTYPE lines, not " + kindText(node));
@@ -74,7 +74,7 @@ Key<C> overridesKey() {
           .values = "section of `\"PATTERN\": DTYPE`",
           .meaning = "What is declared for tensors whose name matches a pattern (`*` and `?`).",
           .read =
-              [](C& c, const Node& node, Reader& reader, const std::string& path) {
+              [](C& c, const TreeNode& node, Reader& reader, const std::string& path) {
                 return readOverrides(c.push.dtypes.overrides, node, reader, path);
               },
           .write = [](const C& c, std::size_t) -> std::string {

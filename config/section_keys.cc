@@ -72,7 +72,7 @@ Key<C> versionKey() {
           .values = "`1`",
           .meaning = "The set of keys that the file is written for; any other value is refused.",
           .read =
-              [](C& /*c*/, const Node& node, Reader& reader, const std::string& path) {
+              [](C& /*c*/, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto version = readInteger(reader, path, node, 1, 1);
                 return version.has_value();
               },
@@ -85,7 +85,7 @@ Key<C> engineListKey() {
           .meaning = "The servers to push to. Either this or `engines.file` is needed.",
           .ranks = Ranks::kMayDiffer,
           .read =
-              [](C& c, const Node& node, Reader& reader, const std::string& path) {
+              [](C& c, const TreeNode& node, Reader& reader, const std::string& path) {
                 return readEngineList(c.engines.list, node, reader, path);
               },
           .write = [](const C& c,
@@ -107,7 +107,7 @@ Key<C> minHealthyKey() {
           .values = "count from 1 to 65536, or share from \"1%\" to \"100%\"",
           .meaning = "With `on_loss: quarantine`: fewer healthy engines fail the push.",
           .read =
-              [](C& c, const Node& node, Reader& reader, const std::string& path) {
+              [](C& c, const TreeNode& node, Reader& reader, const std::string& path) {
                 const auto text = readText(reader, path, node);
                 if (!text) {
                   return false;
@@ -140,7 +140,7 @@ Key<C> tokenKey() {
       checkVariable,
       [](auto& c) -> auto& { return c.engines.tokenEnv; });
   // What stands there by mistake is most likely the token, so messages do not repeat it.
-  key.read = [](C& c, const Node& node, Reader& reader, const std::string& path) {
+  key.read = [](C& c, const TreeNode& node, Reader& reader, const std::string& path) {
     auto text = readText(reader, path, node);
     if (!text) {
       return false;

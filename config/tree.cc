@@ -45,7 +45,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    place({.kind = Node::Kind::kNull, .where = positionOf(mark)});
+    place({.kind = TreeNode::Kind::kNull, .where = positionOf(mark)});
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
@@ -60,7 +60,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (tag != "!") {
       checkTag(mark, tag);
     }
-    place({.kind = Node::Kind::kScalar,
+    place({.kind = TreeNode::Kind::kScalar,
            .where = positionOf(mark),
            .text = value,
            .quoted = tag == "!"});
@@ -70,7 +70,7 @@ class TreeBuilder final : public YAML::EventHandler {
                        const std::string& tag,
                        YAML::anchor_t /*anchor*/,
                        YAML::EmitterStyle::value /*style*/) override {
-    open(Node::Kind::kSequence, mark, tag);
+    open(TreeNode::Kind::kSequence, mark, tag);
   }
 
   void OnSequenceEnd() override { close(); }
@@ -79,17 +79,17 @@ class TreeBuilder final : public YAML::EventHandler {
                   const std::string& tag,
                   YAML::anchor_t /*anchor*/,
                   YAML::EmitterStyle::value /*style*/) override {
-    open(Node::Kind::kMap, mark, tag);
+    open(TreeNode::Kind::kMap, mark, tag);
   }
 
   void OnMapEnd() override { close(); }
 
-  [[nodiscard]] Node take() { return std::move(root_); }
+  [[nodiscard]] TreeNode take() { return std::move(root_); }
 
  private:
   struct Level {
-    Node node;
-    std::optional<Node> key;  ///< kMap: read, its value is still to come
+    TreeNode node;
+    std::optional<TreeNode> key;  ///< kMap: read, its value is still to come
   };
 
   static void checkTag(const YAML::Mark& mark, const std::string& tag) {
@@ -98,7 +98,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag) {
+  void open(TreeNode::Kind kind, const YAML::Mark& mark, const std::string& tag) {
     checkTag(mark, tag);
     if (levels_.size() >= kMaxDepth) {
       throw Refusal(positionOf(mark),
@@ -108,18 +108,18 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void close() {
-    Node done = std::move(levels_.back().node);
+    TreeNode done = std::move(levels_.back().node);
     levels_.pop_back();
     place(std::move(done));
   }
 
-  void place(Node node) {
+  void place(TreeNode node) {
     if (levels_.empty()) {
       root_ = std::move(node);
       return;
     }
     Level& level = levels_.back();
-    if (level.node.kind == Node::Kind::kSequence) {
+    if (level.node.kind == TreeNode::Kind::kSequence) {
       level.node.items.push_back(std::move(node));
     } else if (level.key) {
       level.node.entries.emplace_back(std::move(*level.key), std::move(node));
@@ -130,13 +130,13 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   std::vector<Level> levels_;
-  Node root_;
+  TreeNode root_;
   int documents_ = 0;
 };
 
 }  // namespace
 
-std::optional<Node> parseTree(const std::string& text, FaultList& faults) {
+std::optional<TreeNode> parseTree(const std::string& text, FaultList& faults) {
   if (text.size() > kMaxTextBytes) {
     faults.add({},
                "the file has " + std::to_string(text.size()) + " bytes, more than the " +

@@ -20,12 +20,12 @@ struct Scalar {
 
 std::optional<Scalar> readScalar(Reader& reader,
                                  const std::string& path,
-                                 const Node& node,
+                                 const TreeNode& node,
                                  const std::string& wanted) {
   if (refuseNull(reader, path, node)) {
     return std::nullopt;
   }
-  if (node.kind != Node::Kind::kScalar) {
+  if (node.kind != TreeNode::Kind::kScalar) {
     reader.faults.add(node.where, path, "must be " + wanted + ", not " + kindText(node));
     return std::nullopt;
   }
@@ -49,7 +49,7 @@ std::string reasonText(const Scalar& scalar, const Status& failure, const std::s
 template <typename T, typename Format>
 bool inRange(Reader& reader,
              const std::string& path,
-             const Node& node,
+             const TreeNode& node,
              T value,
              T smallest,
              T largest,
@@ -66,22 +66,22 @@ bool inRange(Reader& reader,
 
 }  // namespace
 
-std::string kindText(const Node& node) {
+std::string kindText(const TreeNode& node) {
   switch (node.kind) {
-    case Node::Kind::kNull:
+    case TreeNode::Kind::kNull:
       return "no value";
-    case Node::Kind::kScalar:
+    case TreeNode::Kind::kScalar:
       return "the single value " + quoted(node.text);
-    case Node::Kind::kSequence:
+    case TreeNode::Kind::kSequence:
       return "a list";
-    case Node::Kind::kMap:
+    case TreeNode::Kind::kMap:
       return "a section";
   }
   return "no value";
 }
 
-bool refuseNull(Reader& reader, const std::string& path, const Node& node) {
-  if (node.kind != Node::Kind::kNull) {
+bool refuseNull(Reader& reader, const std::string& path, const TreeNode& node) {
+  if (node.kind != TreeNode::Kind::kNull) {
     return false;
   }
   reader.faults.add(
@@ -89,7 +89,7 @@ bool refuseNull(Reader& reader, const std::string& path, const Node& node) {
   return true;
 }
 
-std::optional<bool> readSwitch(Reader& reader, const std::string& path, const Node& node) {
+std::optional<bool> readSwitch(Reader& reader, const std::string& path, const TreeNode& node) {
   const auto scalar = readScalar(reader, path, node, "true or false");
   if (!scalar) {
     return std::nullopt;
@@ -106,7 +106,7 @@ std::optional<bool> readSwitch(Reader& reader, const std::string& path, const No
 
 std::optional<std::int64_t> readInteger(Reader& reader,
                                         const std::string& path,
-                                        const Node& node,
+                                        const TreeNode& node,
                                         std::int64_t smallest,
                                         std::int64_t largest) {
   const auto scalar = readScalar(reader, path, node, "a whole number");
@@ -135,7 +135,7 @@ std::optional<std::int64_t> readInteger(Reader& reader,
 
 std::optional<Duration> readDuration(Reader& reader,
                                      const std::string& path,
-                                     const Node& node,
+                                     const TreeNode& node,
                                      Duration smallest,
                                      Duration largest) {
   const auto scalar = readScalar(reader, path, node, "a duration such as 30s");
@@ -154,7 +154,7 @@ std::optional<Duration> readDuration(Reader& reader,
 
 std::optional<std::uint64_t> readSize(Reader& reader,
                                       const std::string& path,
-                                      const Node& node,
+                                      const TreeNode& node,
                                       std::uint64_t smallest,
                                       std::uint64_t largest) {
   const auto scalar = readScalar(reader, path, node, "a size such as 64MiB");
@@ -171,7 +171,7 @@ std::optional<std::uint64_t> readSize(Reader& reader,
              : std::nullopt;
 }
 
-std::optional<Text> readText(Reader& reader, const std::string& path, const Node& node) {
+std::optional<Text> readText(Reader& reader, const std::string& path, const TreeNode& node) {
   auto scalar = readScalar(reader, path, node, "a text");
   if (!scalar) {
     return std::nullopt;
@@ -198,7 +198,7 @@ std::optional<Text> readText(Reader& reader, const std::string& path, const Node
 
 std::optional<std::size_t> readChoice(Reader& reader,
                                       const std::string& path,
-                                      const Node& node,
+                                      const TreeNode& node,
                                       const std::vector<std::string>& names) {
   const auto scalar = readScalar(reader, path, node, "one of its choices");
   if (!scalar) {

@@ -14,27 +14,27 @@ namespace {
 using Buckets = Histogram::BucketBoundaries;
 
 const Buckets& pushBuckets() {
-  static const Buckets bounds{
+  static const Buckets kBounds{
       0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200};
-  return bounds;
+  return kBounds;
 }
 
 const Buckets& phaseBuckets() {
-  static const Buckets bounds{
+  static const Buckets kBounds{
       0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1800, 7200};
-  return bounds;
+  return kBounds;
 }
 
 const Buckets& requestBuckets() {
-  static const Buckets bounds{
+  static const Buckets kBounds{
       0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600, 1800};
-  return bounds;
+  return kBounds;
 }
 
 const Buckets& agreementBuckets() {
-  static const Buckets bounds{
+  static const Buckets kBounds{
       1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60};
-  return bounds;
+  return kBounds;
 }
 
 std::string phaseLabel(std::size_t index) {
@@ -63,7 +63,7 @@ auto& histogramFamily(prometheus::Registry& registry, const char* name, const ch
 }  // namespace
 
 std::span<const std::string_view> routes() {
-  static const std::vector<std::string_view> all = [] {
+  static const std::vector<std::string_view> kAll = [] {
     std::vector<std::string_view> list;
     for (std::size_t i = 0; i < kCallKindCount; ++i) {
       list.push_back(callName(static_cast<CallKind>(i)));
@@ -87,7 +87,7 @@ std::span<const std::string_view> routes() {
     }
     return list;
   }();
-  return all;
+  return kAll;
 }
 
 std::size_t routeIndex(std::string_view route) {

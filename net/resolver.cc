@@ -19,9 +19,9 @@ using Done = std::function<void(Result<std::vector<std::string>>)>;
 struct Query {
   explicit Query(IoExecutor& executor) : resolver(executor.context()) {}
 
-  void finish(Result<std::vector<std::string>> result) {
+  void finish(const Result<std::vector<std::string>>& result) {
     if (done) {
-      std::exchange(done, nullptr)(std::move(result));
+      std::exchange(done, nullptr)(result);
     }
   }
 
@@ -50,8 +50,8 @@ void start(IoExecutor& executor, const std::string& host, Deadline deadline, Don
   query->done = std::move(done);
   const Executor::TimerId timer = executor.postAt(deadline.when(), [query, host] {
     query->resolver.cancel();
-    query->finish(
-        Status(Code::kDeadlineExceeded, "looking up host name '" + host + "' took too long"));
+    const Status late(Code::kDeadlineExceeded, "looking up host name '" + host + "' took too long");
+    query->finish(late);
   });
   query->resolver.async_resolve(
       host,

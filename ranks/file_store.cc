@@ -125,7 +125,9 @@ Status FileStore::set(const std::string& key, const std::string& value, Deadline
   if (error) {
     return failed("creating folder", path.parent_path(), error.message());
   }
-  const fs::path fresh = path.parent_path() / ("." + common::toHex(common::randomId()));
+  std::string name = ".";
+  name += common::toHex(common::randomId());
+  const fs::path fresh = path.parent_path() / name;
   const Status written = writeAll(fresh, value);
   if (!written) {
     return written;

@@ -51,7 +51,10 @@ Result<std::unique_ptr<Rendezvous>> Rendezvous::create(net::IoExecutor& executor
 }
 
 Rendezvous::Rendezvous(net::IoExecutor& executor, RendezvousOptions options, StoreAddress address)
-    : executor_(executor), options_(std::move(options)), address_(std::move(address)) {}
+    : executor_(executor),
+      options_(std::move(options)),
+      address_(std::move(address)),
+      agreement_("pushrod/" + options_.job, options_.rank) {}
 
 Rendezvous::~Rendezvous() {
   if (met() && store_ != nullptr && options_.rank.rank == 0) {
@@ -97,7 +100,7 @@ Status Rendezvous::meet(Interrupt& interrupt, Deadline deadline) {
       return opened;
     }
   }
-  auto run = agreeOnRun(*store_, "pushrod/" + options_.job, options_.rank, interrupt, deadline);
+  auto run = agreement_.agree(*store_, interrupt, deadline);
   if (!run) {
     return run.status();
   }

@@ -8,6 +8,7 @@
 #include <pushrod/rank.h>
 
 #include "ranks/interrupt.h"
+#include "ranks/run_id.h"
 #include "ranks/store.h"
 #include "ranks/store_address.h"
 
@@ -89,6 +90,7 @@ class Rendezvous {
   std::unique_ptr<Store> store_;
   std::string bind_;
   std::shared_ptr<gloo::transport::Device> device_;
+  RunAgreement agreement_;
   std::string run_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/run_id.h"
 
+#include <utility>
+
 #include "common/ids.h"
 
 namespace pushrod::ranks {
@@ -9,14 +11,6 @@ namespace {
 
 constexpr char kRefusal = '!';
 
-std::string helloKey(const std::string& base, const std::string& run, int rank) {
-  return base + "/" + run + "/hello/" + std::to_string(rank);
-}
-
-std::string welcomeKey(const std::string& base, const std::string& run, int rank) {
-  return base + "/" + run + "/welcome/" + std::to_string(rank);
-}
-
 Status sizesDiffer(int size, int other, const std::string& theirs) {
   return Status(Code::kInvalidArgument,
                 "rank 0 was started as one of " + std::to_string(size) + " ranks, rank " +
@@ -24,143 +18,144 @@ Status sizesDiffer(int size, int other, const std::string& theirs) {
                     "; start all ranks of a job with the same number");
 }
 
-/// What rank 0 has left to do.
-struct Greeter {
-  Store& store;
-  const std::string& base;
-  const std::string& run;
-  int size;
-  std::vector<int> missing;
-
-  /// Greets those who said hello since the last look.
-  Status look(Deadline deadline) {
-    std::vector<std::string> keys;
-    for (const int rank : missing) {
-      keys.push_back(helloKey(base, run, rank));
-    }
-    const auto hellos = store.get(keys, deadline);
-    if (!hellos) {
-      return hellos.status();
-    }
-    std::vector<int> still;
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      const auto& hello = (*hellos)[i];
-      if (!hello) {
-        still.push_back(missing[i]);
-        continue;
-      }
-      const Status greeted = greet(missing[i], *hello, deadline);
-      if (!greeted) {
-        return greeted;
-      }
-    }
-    missing = std::move(still);
-    return Status();
-  }
-
-  Status greet(int rank, const std::string& hello, Deadline deadline) {
-    const std::string theirs = hello.substr(std::min(hello.find(' '), hello.size() - 1) + 1);
-    if (theirs == std::to_string(size)) {
-      return store.set(welcomeKey(base, run, rank), hello, deadline);
-    }
-    const Status refusal = sizesDiffer(size, rank, theirs);
-    const Status told =
-        store.set(welcomeKey(base, run, rank), kRefusal + refusal.message(), deadline);
-    return told.ok() ? refusal : told;
-  }
-};
-
-Result<std::string> lead(
-    Store& store, const std::string& base, int size, Interrupt& interrupt, Deadline deadline) {
-  const std::string run = common::toHex(common::randomId());
-  const auto old = store.get({base + "/run"}, deadline);
-  if (!old) {
-    return old.status();
-  }
-  if (old->front()) {
-    const Status erased = store.eraseBelow(base + "/" + *old->front(), deadline);
-    if (!erased) {
-      return erased;
-    }
-  }
-  const Status set = store.set(base + "/run", run, deadline);
-  if (!set) {
-    return set;
-  }
-  Greeter greeter{store, base, run, size, {}};
-  for (int rank = 1; rank < size; ++rank) {
-    greeter.missing.push_back(rank);
-  }
-  PollPause pause;
-  while (!greeter.missing.empty()) {
-    Status status = greeter.look(deadline);
-    if (status.ok() && !greeter.missing.empty()) {
-      status = pause.wait(interrupt, deadline);
-    }
-    if (status.code() == Code::kDeadlineExceeded) {
-      return Status(Code::kDeadlineExceeded,
-                    rankList(greeter.missing) + " of " + std::to_string(size) +
-                        " did not come to the ranks' store " + store.describe() + " in time");
-    }
-    if (!status) {
-      return status;
-    }
-  }
-  return run;
-}
-
-/// A failure in waiting for rank 0, in words if it is the limit that ended it.
-Status late(const Status& status, const Store& store) {
+/// A failure in waiting for others, in words if it is the limit that ended it.
+Status inWords(const Status& status, const std::string& who, const Store& store) {
   if (status.code() != Code::kDeadlineExceeded) {
     return status;
   }
   return Status(Code::kDeadlineExceeded,
-                "rank 0 did not come to the ranks' store " + store.describe() + " in time");
+                who + " did not come to the ranks' store " + store.describe() + " in time");
 }
 
-Result<std::string> follow(Store& store,
-                           const std::string& base,
-                           const Rank& rank,
-                           Interrupt& interrupt,
-                           Deadline deadline) {
-  const std::string hello = common::toHex(common::randomId()) + " " + std::to_string(rank.size);
-  std::string run;
+}  // namespace
+
+RunAgreement::RunAgreement(std::string base, const Rank& rank)
+    : base_(std::move(base)), rank_(rank.rank), size_(rank.size) {
+  if (rank_ > 0) {
+    hello_ = common::toHex(common::randomId());
+    hello_ += ' ';
+    hello_ += std::to_string(size_);
+  }
+}
+
+std::string RunAgreement::helloKey(int rank) const {
+  return base_ + "/" + run_ + "/hello/" + std::to_string(rank);
+}
+
+std::string RunAgreement::welcomeKey(int rank) const {
+  return base_ + "/" + run_ + "/welcome/" + std::to_string(rank);
+}
+
+Status RunAgreement::greet(Store& store, int rank, const std::string& hello, Deadline deadline) {
+  const auto space = hello.find(' ');
+  const std::string theirs = space == std::string::npos ? hello : hello.substr(space + 1);
+  if (theirs == std::to_string(size_)) {
+    return store.set(welcomeKey(rank), hello, deadline);
+  }
+  const Status refusal = sizesDiffer(size_, rank, theirs);
+  const Status told = store.set(welcomeKey(rank), kRefusal + refusal.message(), deadline);
+  return told.ok() ? refusal : told;
+}
+
+Status RunAgreement::greetAll(Store& store, Deadline deadline) {
+  std::vector<std::string> keys;
+  for (const int rank : missing_) {
+    keys.push_back(helloKey(rank));
+  }
+  const auto hellos = store.get(keys, deadline);
+  if (!hellos) {
+    return hellos.status();
+  }
+  Status first;
+  std::vector<int> still;
+  for (std::size_t i = 0; i < missing_.size(); ++i) {
+    const auto& hello = (*hellos)[i];
+    const Status greeted = hello ? greet(store, missing_[i], *hello, deadline) : Status();
+    if (!hello || !greeted) {
+      still.push_back(missing_[i]);
+    }
+    first.merge(greeted);
+  }
+  missing_ = std::move(still);
+  return first;
+}
+
+Status RunAgreement::publish(Store& store, Deadline deadline) {
+  const auto old = store.get({base_ + "/run"}, deadline);
+  if (!old) {
+    return old.status();
+  }
+  if (old->front()) {
+    const Status erased = store.eraseBelow(base_ + "/" + *old->front(), deadline);
+    if (!erased) {
+      return erased;
+    }
+  }
+  const std::string run = common::toHex(common::randomId());
+  const Status published = store.set(base_ + "/run", run, deadline);
+  if (published) {
+    run_ = run;
+    for (int rank = 1; rank < size_; ++rank) {
+      missing_.push_back(rank);
+    }
+  }
+  return published;
+}
+
+Result<std::string> RunAgreement::lead(Store& store, Interrupt& interrupt, Deadline deadline) {
+  Status status = run_.empty() ? publish(store, deadline) : Status();
+  PollPause pause;
+  while (status.ok() && !missing_.empty()) {
+    status = greetAll(store, deadline);
+    if (status.ok() && !missing_.empty()) {
+      status = pause.wait(interrupt, deadline);
+    }
+  }
+  if (status.ok()) {
+    return run_;
+  }
+  return missing_.empty()
+             ? status
+             : inWords(status, rankList(missing_) + " of " + std::to_string(size_), store);
+}
+
+Result<std::string> RunAgreement::follow(Store& store, Interrupt& interrupt, Deadline deadline) {
   PollPause pause;
   while (true) {
-    const auto seen = store.get({base + "/run", welcomeKey(base, run, rank.rank)}, deadline);
+    const auto seen = store.get({base_ + "/run", welcomeKey(rank_)}, deadline);
     if (!seen) {
-      return late(seen.status(), store);
+      return inWords(seen.status(), "rank 0", store);
     }
     const auto& current = seen->front();
     const auto& welcome = seen->back();
-    if (!run.empty() && welcome == hello) {
-      // Rank 0 has read both: nobody needs them any more.
-      const Status erased =
-          store.erase({helloKey(base, run, rank.rank), welcomeKey(base, run, rank.rank)}, deadline);
-      return erased.ok() ? Result<std::string>(run) : erased;
+    if (!run_.empty() && welcome == hello_) {
+      // Rank 0 has read the hello: nobody needs the two any more.
+      (void)store.erase({helloKey(rank_), welcomeKey(rank_)}, deadline);
+      return run_;
     }
-    if (!run.empty() && welcome && welcome->front() == kRefusal) {
+    if (!run_.empty() && welcome && welcome->front() == kRefusal) {
       return Status(Code::kInvalidArgument, welcome->substr(1));
     }
-    if (current && *current != run) {
-      run = *current;
-      const Status said = store.set(helloKey(base, run, rank.rank), hello, deadline);
-      if (!said && said.code() != Code::kUnavailable) {
-        return said;
-      }
-      if (!said) {
+    if (current && *current != run_) {
+      run_ = *current;
+      const Status said = store.set(helloKey(rank_), hello_, deadline);
+      if (said.code() == Code::kUnavailable) {
         // Rank 0 may be removing this dead run's folder at this moment.
-        run.clear();
+        run_.clear();
+      } else if (!said) {
+        return inWords(said, "rank 0", store);
       }
     }
     const Status waited = pause.wait(interrupt, deadline);
     if (!waited) {
-      return late(waited, store);
+      return inWords(waited, "rank 0", store);
     }
   }
 }
 
-}  // namespace
+Result<std::string> RunAgreement::agree(Store& store, Interrupt& interrupt, Deadline deadline) {
+  return rank_ == 0 ? lead(store, interrupt, deadline) : follow(store, interrupt, deadline);
+}
 
 std::string rankList(const std::vector<int>& ranks) {
   constexpr std::size_t kShown = 8;
@@ -172,17 +167,6 @@ std::string rankList(const std::vector<int>& ranks) {
     text += " and " + std::to_string(ranks.size() - kShown) + " more";
   }
   return text;
-}
-
-Result<std::string> agreeOnRun(Store& store,
-                               const std::string& base,
-                               const Rank& rank,
-                               Interrupt& interrupt,
-                               Deadline deadline) {
-  if (rank.rank == 0) {
-    return lead(store, base, rank.size, interrupt, deadline);
-  }
-  return follow(store, base, rank, interrupt, deadline);
 }
 
 }  // namespace pushrod::ranks

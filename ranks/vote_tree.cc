@@ -46,7 +46,9 @@ Result<std::unique_ptr<VoteTree>> VoteTree::build(Rendezvous& rendezvous,
   if (place.parent >= 0) {
     options.peers.push_back(place.parent);
   }
-  options.peers.insert(options.peers.end(), place.children.begin(), place.children.end());
+  for (const int child : place.children) {
+    options.peers.push_back(child);
+  }
   options.prefix = prefix(rendezvous, epoch);
   options.slotBase = epoch << kSlotBits;
   auto pairs = PairSet::connect(rendezvous, options, interrupt, deadline);
@@ -132,10 +134,6 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
       return record.status();
     }
     combine(all, *record);
-    const Status asked = ask(*child);
-    if (!asked) {
-      return asked;
-    }
   }
   if (isRoot()) {
     VoteRecord result;
@@ -158,8 +156,12 @@ Status VoteTree::handDown(const VoteRecord& record, Interrupt& interrupt, Deadli
   Status first;
   std::vector<Lane*> sent;
   for (const auto& child : children_) {
-    const Status passed = pass(*child, record);
-    if (passed) {
+    // Asked together with the verdict, the next record costs the child no wake-up of its own.
+    Status passed = record.kind == RecordKind::kVerdict ? ask(*child) : Status();
+    if (passed.ok()) {
+      passed = pass(*child, record);
+    }
+    if (passed.ok()) {
       sent.push_back(child.get());
     }
     first.merge(passed);

@@ -7,10 +7,15 @@
 namespace pushrod::tools {
 
 void printError(std::string_view text) {
-  std::string line = "pushrod: ";
-  line += text;
-  line += "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  printFaults("pushrod: " + std::string(text));
+}
+
+void printFaults(std::string_view text) {
+  std::string lines(text);
+  if (!lines.ends_with('\n')) {
+    lines += '\n';
+  }
+  std::fwrite(lines.data(), 1, lines.size(), stderr);
 }
 
 void print(std::string_view text) {

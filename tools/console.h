@@ -9,6 +9,8 @@ namespace pushrod::tools {
 
 /// One paragraph on standard error, "pushrod: " before it, in one write.
 void printError(std::string_view text);
+/// Faults of a file on standard error, as they stand: each line begins with its own place.
+void printFaults(std::string_view text);
 /// Text on standard output, written out at once.
 void print(std::string_view text);
 /// "512 B", "1.5 KiB", "32.0 MiB".

@@ -33,7 +33,7 @@ int parseAndRun(int argc, const char* const* argv) {
   int exitCode = kExitDone;
   CLI::App app("Pushrod: pushes the weights of RL trainer ranks to inference engines", "pushrod");
   app.set_version_flag("--version", versionText);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // Of none we say so ourselves, after unknown words were named.
   app.footer(
       "Exit codes: 0 done or recovered, 1 internal error, 2 refused before any engine was\n"
       "contacted, 3 the push failed, 130 or 143 ended by a signal.");
@@ -44,6 +44,9 @@ int parseAndRun(int argc, const char* const* argv) {
   addStatusCommand(app, exitCode);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) {
+      throw CLI::RequiredError("A subcommand");
+    }
   } catch (const CLI::ParseError& error) {
     return usage(app, error);
   }

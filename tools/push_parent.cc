@@ -43,10 +43,10 @@ std::string deaths(const std::vector<ChildEnd>& ends) {
   for (std::size_t rank = 0; rank < ends.size(); ++rank) {
     const ChildEnd& end = ends[rank];
     if (end.killed) {
-      text += "; rank " + std::to_string(rank) + " did not end in time and was killed";
+      text += " Rank " + std::to_string(rank) + " did not end in time and was killed.";
     } else if (end.signal != 0) {
-      text +=
-          "; rank " + std::to_string(rank) + " was ended by signal " + std::to_string(end.signal);
+      text += " Rank " + std::to_string(rank) + " was ended by signal " +
+              std::to_string(end.signal) + ".";
     }
   }
   return text;
@@ -66,7 +66,7 @@ void tell(const PushOptions& options,
           const SuperviseResult& result,
           int code) {
   const auto summary = lowest(folder, options.ranks, &summaryFileName);
-  const std::string text = summary.value_or("no rank left a result") + deaths(result.ends);
+  const std::string text = summary.value_or("No rank left a result.") + deaths(result.ends);
   if (code == kExitDone) {
     print(text + "\n");
   } else {
@@ -108,7 +108,7 @@ std::vector<std::string> rankCommand(const PushOptions& options,
 int runPushParent(const PushOptions& options) {
   const Result<Config> config = Config::load(options.config);
   if (!config) {
-    printError(config.status().message());
+    printFaults(config.status().message());
     return kExitRefused;
   }
   const Status refused = refuseEarly(options);

@@ -71,6 +71,19 @@ Result<std::string> makeStore(const std::string& folder) {
   return store;
 }
 
+common::LogOptions logOptions(const Config& config, const Rank& rank) {
+  common::LogOptions options;
+  options.job = config.job;
+  options.rank = rank.rank;
+  options.level = config.log.level;
+  if (config.log.ranks == LogRanks::kFirst && rank.rank != 0) {
+    options.level = std::max(options.level, LogLevel::kWarning);
+  }
+  options.style =
+      config.log.format == LogFormat::kJson ? common::LogStyle::kJson : common::LogStyle::kText;
+  return options;
+}
+
 struct Order {
   std::string version, checkpoint;
 };
@@ -94,12 +107,8 @@ Result<Order> parseOrder(const std::string& line) {
 int RankRunner::run() {
   Result<Config> config = Config::load(options_.config);
   if (!config) {
-    RankResult result;
-    result.exit = kExitRefused;
-    result.outcome = "refused";
-    result.summary = config.status().message();  // One fault per line, as they stand.
-    publish(result);
-    return exitCode(result.exit);
+    printFaults(config.status().message());
+    return exitCode(kExitRefused);
   }
   config_ = std::move(*config);
   Status ready = prepare();
@@ -132,6 +141,10 @@ Status RankRunner::prepare() {
     return rank.status();
   }
   rank_ = std::move(*rank);
+  log_ = std::make_unique<common::StderrLogSink>(logOptions(config_, rank_));
+  log_->log(LogLevel::kInfo,
+            "rank " + std::to_string(rank_.rank) + " of " + std::to_string(rank_.size) +
+                ", as told by: " + rank_.source);
   if (options_.orders) {
     return {};
   }
@@ -162,7 +175,7 @@ Status RankRunner::connect() {
     gather_ = std::make_unique<SoloGather>();
   }
   Result<std::unique_ptr<PushCoordinator>> coordinator =
-      PushCoordinator::create(config_, rank_, {.logSink = nullptr, .privateStore = *store});
+      PushCoordinator::create(config_, rank_, {.logSink = log_.get(), .privateStore = *store});
   if (!coordinator) {
     return coordinator.status();
   }
@@ -201,7 +214,7 @@ int RankRunner::pushOrders() {
 
 RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& version) {
   if (!checkpoint.warning().empty() && rank_.rank == 0) {
-    printError("warning: " + checkpoint.warning());
+    log_->log(LogLevel::kWarning, checkpoint.warning());
   }
   CheckpointSource source(checkpoint, *gather_);
   std::optional<ProgressLine> line;

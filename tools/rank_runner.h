@@ -8,6 +8,7 @@
 #include <pushrod/coordinator.h>
 #include <pushrod/rank.h>
 
+#include "common/log.h"
 #include "tools/push_options.h"
 #include "tools/signal_watch.h"
 #include "tools/sources/checkpoint.h"
@@ -45,6 +46,7 @@ class RankRunner {
   SignalWatch watch_;
   Config config_;
   Rank rank_;
+  std::unique_ptr<common::StderrLogSink> log_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<ShareGather> gather_;
   std::unique_ptr<PushCoordinator> coordinator_;

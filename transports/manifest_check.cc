@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/manifest_check.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -115,21 +116,20 @@ Status ManifestChecker::nameFault(std::size_t index, const TensorView& view) con
   const TensorSpec& expected = manifest_.tensors[index];
   const std::string both =
       "declared " + quoted(expected.describe()) + " here, streamed " + quoted(view.describe());
-  for (std::size_t i = 0; i < manifest_.tensors.size(); ++i) {
-    if (manifest_.tensors[i].name != view.name) {
-      continue;
-    }
-    const std::string place = std::to_string(i);
-    if (i < index) {
-      return mismatch(index,
-                      "is out of order or extra: " + both + ", which is declared as tensor " +
-                          place + " and was due before");
-    }
-    return mismatch(index,
-                    "is out of order, or " + quoted(expected.name) + " is missing: " + both +
-                        ", which is declared as tensor " + place);
+  const auto declared =
+      std::find_if(manifest_.tensors.begin(), manifest_.tensors.end(), [&](const TensorSpec& spec) {
+        return spec.name == view.name;
+      });
+  if (declared == manifest_.tensors.end()) {
+    return mismatch(index, "is extra: " + both + ", which the manifest does not declare");
   }
-  return mismatch(index, "is extra: " + both + ", which the manifest does not declare");
+  const auto place = static_cast<std::size_t>(declared - manifest_.tensors.begin());
+  const std::string where = ", which is declared as tensor " + std::to_string(place);
+  if (place < index) {
+    return mismatch(index, "is out of order or extra: " + both + where + " and was due before");
+  }
+  return mismatch(index,
+                  "is out of order, or " + quoted(expected.name) + " is missing: " + both + where);
 }
 
 Status ManifestChecker::end(std::size_t seen) const {

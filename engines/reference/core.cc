@@ -24,7 +24,7 @@ void Core::pump() {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     if (job.call) {
-      begin(std::move(*job.call), std::move(job.done));
+      begin(*job.call, std::move(job.done));
     } else {
       job.task();
     }
@@ -32,7 +32,7 @@ void Core::pump() {
   pumping_ = false;
 }
 
-void Core::begin(WorkerCall call, Done done) {
+void Core::begin(const WorkerCall& call, Done done) {
   busy_ = true;
   reading_ = 0;
   result_ = CollectiveResult();

@@ -62,7 +62,7 @@ class Core : public std::enable_shared_from_this<Core> {
   };
 
   void pump();
-  void begin(WorkerCall call, Done done);
+  void begin(const WorkerCall& call, Done done);
   void onReply(std::size_t worker, WorkerReply reply);
   void readReplies();
   void end(CollectiveResult result);

@@ -69,7 +69,8 @@ void runThere(Executor& executor, const std::function<void()>& task) {
 Engine::Engine(net::IoExecutor& executor)
     : executor_(executor), shared_(std::make_unique<WorkerShared>()) {}
 
-Result<std::unique_ptr<Engine>> Engine::create(net::IoExecutor& executor, EngineOptions options) {
+Result<std::unique_ptr<Engine>> Engine::create(net::IoExecutor& executor,
+                                               const EngineOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(executor));
   if (Status built = engine->build(options); !built.ok()) {
     return built;

@@ -49,7 +49,8 @@ class Engine {
  public:
   /// Listens when it returns. invalidArgument for wrong options and files, unavailable for a port
   /// that is taken.
-  static Result<std::unique_ptr<Engine>> create(net::IoExecutor& executor, EngineOptions options);
+  static Result<std::unique_ptr<Engine>> create(net::IoExecutor& executor,
+                                                const EngineOptions& options);
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

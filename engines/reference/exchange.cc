@@ -134,7 +134,7 @@ void Exchange::write(const http::ServerResponse& response, bool closeSilently) {
   }
 }
 
-void Exchange::answer(http::ServerResponse response) {
+void Exchange::answer(const http::ServerResponse& response) {
   write(response, response.status >= 500);
 }
 
@@ -186,11 +186,6 @@ void Exchange::failed(const std::string& message) {
          json::serialize(errorBody(message, "InternalServerError", nullptr, 500)),
          false},
         true);
-}
-
-void Exchange::flat(int status, const std::string& message) {
-  write({status, "application/json", json::serialize(json::object{{"error", message}}), false},
-        false);
 }
 
 void Exchange::notFound(int status, std::string_view detail) {

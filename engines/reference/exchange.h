@@ -46,15 +46,14 @@ class Exchange {
   void json(const boost::json::value& body);
   void empty();
   void text(std::string body, std::string contentType);
-  void answer(http::ServerResponse response);
+  void answer(const http::ServerResponse& response);
   /// 400 in the server's error shape.
   void badRequest(const std::string& message);
   /// 400 of the request validation: `location` as "body.init_info".
   void invalid(std::string_view type, const std::string& location, std::string_view text);
   /// 500 in the server's error shape; the connection is closed without having been announced.
   void failed(const std::string& message);
-  /// The flat error shape of pause and resume.
-  void flat(int status, const std::string& message);
+  /// The shape of a route or a method that does not exist.
   void notFound(int status, std::string_view detail);
   void raw(const std::string& bytes);
   void cut(http::Responder::Cut how);

@@ -11,6 +11,8 @@ namespace pushrod::engines::reference {
 
 namespace {
 
+/// In place of a digest: never received, and rebuilt without having been received.
+constexpr std::string_view kInitial = "initial";
 constexpr std::string_view kUninitialised = "uninitialised";
 
 std::int64_t elementsOf(const TensorSpec& spec) {
@@ -53,7 +55,7 @@ void Model::add(const TensorSpec& spec) {
   module.fused = module.fused || parts.fused;
   module.names.push_back(spec.name);
   module.total += elementsOf(spec);
-  tensors_[spec.name] = LoadedTensor{spec, std::string(kUninitialised), nullptr};
+  tensors_[spec.name] = LoadedTensor{spec, std::string(kInitial), nullptr};
 }
 
 void Model::begin() {

@@ -88,7 +88,7 @@ void health(Service& service, const ExchangePtr& exchange) {
     http::ServerResponse response;
     response.status = 503;
     response.contentType.clear();
-    exchange->answer(std::move(response));
+    exchange->answer(response);
   } else {
     exchange->empty();
   }

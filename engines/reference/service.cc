@@ -135,7 +135,7 @@ void Service::answerStatus(const Route& route, const ExchangePtr& exchange) {
                     {"type", fault.status >= 500 ? "InternalServerError" : "Bad Request"},
                     {"param", nullptr},
                     {"code", fault.status}}}}));
-  exchange->answer(std::move(response));
+  exchange->answer(response);
 }
 
 void Service::collective(const WorkerCall& call, FanDone done) {
@@ -218,7 +218,7 @@ void Service::generate(const ExchangePtr& exchange) {
                         {"type", "ServiceUnavailableError"},
                         {"param", nullptr},
                         {"code", 503}}}});
-      exchange->answer(std::move(response));
+      exchange->answer(response);
       return;
     }
     serving.parked.push_back(exchange);

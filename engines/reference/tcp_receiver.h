@@ -17,7 +17,8 @@ struct XXH3_state_s;
 
 namespace pushrod::engines::reference {
 
-/// A planned misbehaviour of one receive.
+/// A planned misbehaviour of one receive. kStopReading ends when the source's close or reset is
+/// seen, which unread bytes in front of a plain close can delay.
 struct ReceiveFault {
   enum class Kind { kNone, kStopReading, kFail, kDie, kSkip };
   Kind kind = Kind::kNone;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engines/reference/worker.h"
 
+#include <exception>
 #include <utility>
 
 #include "engines/reference/digest.h"
@@ -60,7 +61,13 @@ void Worker::run() {
       next = std::move(queue_.front());
       queue_.pop_front();
     }
-    WorkerReply reply = handle(next.call);
+    WorkerReply reply;
+    try {
+      reply = handle(next.call);
+    } catch (const std::exception& thrown) {
+      // Memory, at worst: this call fails as any other.
+      reply = raise(thrown.what());
+    }
     if (next.done) {
       next.done(std::move(reply));
     }
@@ -163,7 +170,8 @@ Result<TcpUpdate> Worker::pickUpdate(const json::value& info) {
   }
   // Up to 0.30 dense replicas all read the entries of replica 0.
   const int replica = shared_.profile.listByIndex ? place_.core : 0;
-  const auto entry = static_cast<std::size_t>(replica * place_.perCore + place_.rank);
+  const auto entry = static_cast<std::size_t>(replica) * static_cast<std::size_t>(place_.perCore) +
+                     static_cast<std::size_t>(place_.rank);
   const json::array& list = info.get_array();
   if (entry >= list.size()) {
     return Status(Code::kInvalidArgument, "list index out of range");
@@ -273,8 +281,11 @@ WorkerReply Worker::checksums() {
       return raise("checksum of " + name + " unknown: its parts did not fit the byte budget");
     }
     // A worker of several holds a shard, whose digest differs from the whole tensor's.
-    all[prefix + name] =
-        tp == 1 ? digest : Sha256::of(digest + ":" + shard + "/" + std::to_string(tp));
+    std::string key = prefix;
+    key.append(name);
+    std::string content = digest;
+    content.append(":").append(shard).append("/").append(std::to_string(tp));
+    all[key] = tp == 1 ? digest : Sha256::of(content);
   }
   return {true, std::move(all), ""};
 }

@@ -72,7 +72,7 @@ void Flow::send(const EngineRequest& request, Deadline deadline, Answered answer
       });
 }
 
-void Flow::sendRepeatedly(const EngineRequest& request, Answered answered) {
+void Flow::sendRepeatedly(const EngineRequest& request, const Answered& answered) {
   send(request, deadline_, [this, request, answered](Result<http::Response> result) {
     const Duration delay = repeatDelay(repeats_);
     const bool again = isTransient(result) && repeats_ < kMaxRepeats && !state_.wire.foundDead() &&

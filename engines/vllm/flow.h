@@ -37,7 +37,7 @@ class Flow {
   void send(const EngineRequest& request, Deadline deadline, Answered answered);
   /// As send, repeating while the answer is transient, at most kMaxRepeats times and never past the
   /// deadline, nor when the engine was found dead. For requests that may be sent twice.
-  void sendRepeatedly(const EngineRequest& request, Answered answered);
+  void sendRepeatedly(const EngineRequest& request, const Answered& answered);
   void later(Duration delay, Executor::Task task);
 
   /// Measures the lag when it is in doubt and can exist; `then` hears the failure: the engine is

@@ -13,7 +13,7 @@ std::string jsonString(const std::string& text) {
   return boost::json::serialize(boost::json::string_view(text.data(), text.size()));
 }
 
-EngineRequest post(std::string_view label, std::string query = "") {
+EngineRequest post(std::string_view label, const std::string& query = "") {
   EngineRequest request;
   request.label = label;
   request.http.method = "POST";

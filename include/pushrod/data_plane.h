@@ -26,8 +26,8 @@ enum class FailurePolicy : std::uint8_t {
 /// One engine as a channel sees it.
 struct PlaneEngine {
   std::string name;
-  int workers = 1;      ///< receiving processes: TP x PP x PCP x DP
-  std::string dpGroup;  ///< engines of one external data-parallel group share one rank offset
+  int workers = 1;       ///< receiving processes: TP x PP x PCP x DP
+  std::string dpGroup;   ///< engines of one external data-parallel group share one rank offset
   std::string url = {};  ///< as configured; tells which local address routes to the engine
 };
 

@@ -29,8 +29,6 @@ class [[nodiscard]] Result {
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
 
-  [[nodiscard]] bool has_value() const { return ok(); }
-
   explicit operator bool() const { return ok(); }
 
   [[nodiscard]] T& value() & { return checked(); }

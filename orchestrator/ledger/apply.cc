@@ -75,6 +75,7 @@ void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
       ledger.content = Content::kBegun;
       ledger.proved = false;
       ledger.flushed = false;
+      ledger.pausedChecked = false;  // P19: whether it stayed paused is read again before verify
     }
     return;
   }

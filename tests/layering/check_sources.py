@@ -123,12 +123,17 @@ def source_paths(top):
             yield path
 
 
+def exists_in(top, header):
+    """Whether the header is in the tree or made from a template that is."""
+    return (top / header).is_file() or (top / (header + ".in")).is_file()
+
+
 def check_tree(top):
     faults = []
     for path in source_paths(top):
         name = path.relative_to(top).as_posix()
         text = path.read_text(encoding="utf-8")
-        for line, fault in check_text(name, text, lambda header: (top / header).is_file()):
+        for line, fault in check_text(name, text, lambda header: exists_in(top, header)):
             faults.append(f"{name}:{line}: {fault}")
     install = (top / "cmake/PushrodInstall.cmake").read_text(encoding="utf-8")
     for header in sorted((top / "include/pushrod").glob("*.h")):

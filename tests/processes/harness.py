@@ -76,7 +76,7 @@ class Engine:
         return [line for line in lines if event is None or line["event"] == event]
 
     def calls(self, route):
-        return [line for line in self.journal("request") if line.get("route", "").endswith(route)]
+        return [line for line in self.journal("request") if line["path"] == "/" + route]
 
     def stop(self):
         if self.process.poll() is None:

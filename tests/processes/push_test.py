@@ -113,7 +113,8 @@ class OneFault(harness.Case):
                       "body": '{"error":{"message":"boom"}}'})
 
     def test_wrong_version_reported(self):
-        self.recover({"route": "weight_info", "nth": 2, "do": "version", "value": " 1"})
+        # The first two reads are connect's: the route's presence and the label found.
+        self.recover({"route": "weight_info", "nth": 3, "do": "version", "value": " 1"})
 
     def test_lost_resume_is_not_a_resend(self):
         engine = self.engine("e0")
@@ -221,6 +222,17 @@ class StaleState(harness.Case):
         self.assertEqual(code, 0, text)
         self.assertEqual(report["outcome"], "done")
         self.assert_current(engine, "1", digests)
+
+    def test_an_engine_resumed_by_somebody_else(self):
+        engine = self.engine("e0")
+        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        engine.faults({"route": "finish_weight_update", "nth": 2, "do": "delay", "seconds": 2})
+        ranks = self.ranks(self.config([engine]), folder, "1", 2)
+        wait_until(lambda: len(engine.calls("finish_weight_update")) == 2, 30, "the finish")
+        harness.request(engine.port, "POST", "/resume")
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(timeout=30 * harness.SLOW), 3, self.rank_log(rank))
+            self.assertIn("somebody else resumed it", self.rank_log(rank))
 
     def test_a_restarted_engine_gets_the_weights(self):
         engine = self.engine("e0")

@@ -88,7 +88,9 @@ class TcpReceiver {
   ~TcpReceiver() { close(); }
 
   /// Not connected when it fails; hello() then answers -1.
-  static TcpReceiver connectTo(const std::string& address, std::uint16_t port) {
+  static TcpReceiver connectTo(const std::string& address,
+                               std::uint16_t port,
+                               std::chrono::milliseconds limit = std::chrono::seconds(10)) {
     addrinfo hints{};
     hints.ai_flags = AI_NUMERICHOST;
     hints.ai_socktype = SOCK_STREAM;
@@ -97,7 +99,7 @@ class TcpReceiver {
       return TcpReceiver(-1);
     }
     const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    TcpReceiver receiver(fd);
+    TcpReceiver receiver(fd, limit);
     if (::connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
       receiver.close();
     }

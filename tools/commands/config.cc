@@ -20,7 +20,7 @@ struct CheckOptions {
 int check(const CheckOptions& options) {
   const Result<Config> config = Config::load(options.file);
   if (!config) {
-    printError(config.status().message());
+    printFaults(config.status().message());
     return kExitRefused;
   }
   print(options.effective ? config->effective() : options.file + ": no faults\n");

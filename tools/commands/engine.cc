@@ -132,7 +132,7 @@ int engineCommand(const EngineFlags& flags) {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(idle.get(), &one, sizeof one);
   };
-  auto engine = engines::reference::Engine::create(executor, std::move(options));
+  auto engine = engines::reference::Engine::create(executor, options);
   if (!engine.ok()) {
     return refuse(engine.error().message());
   }

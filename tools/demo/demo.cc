@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/demo/demo.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -24,21 +25,33 @@ std::string engineName(int index) {
   return "rollout-" + std::to_string(index);
 }
 
+/// A buffer that cuts the checkpoint into about eight chunks, as a configuration value.
+std::string bufferText(std::uint64_t bytes) {
+  constexpr std::uint64_t kKibi = 1024;
+  return std::to_string(std::clamp<std::uint64_t>(bytes / 8 / kKibi, 64, kKibi * kKibi)) + "KiB";
+}
+
 }  // namespace
 
 int Demo::run() {
+  // A made-up checkpoint has about eight chunks, somebody's own at least one.
+  const std::string chunks = options_.checkpoint.empty() ? "3" : "1";
+  const auto fault = [&chunks](const std::string& action) {
+    return R"([{"route": "update_weights", "nth": 1, "do": ")" + action + R"(", "after_chunks": )" +
+           chunks + "}]";
+  };
   const std::vector<Chapter> chapters = {
       {"A push that goes well", "1", "done", -1, ""},
       {"A worker of " + engineName(kFaulty) + " fails half-way through version 2, once",
        "2",
        "recovered",
        kFaulty,
-       R"([{"route": "update_weights", "nth": 1, "do": "fail_after_chunks", "after_chunks": 3}])"},
+       fault("fail_after_chunks")},
       {engineName(kFaulty) + " dies in the middle of version 3",
        "3",
        "failed",
        kFaulty,
-       R"([{"route": "update_weights", "nth": 1, "do": "die_after_chunks", "after_chunks": 3}])"}};
+       fault("die_after_chunks")}};
   print("Pushrod demo: " + std::to_string(kRanks) + " trainer ranks push weights to " +
         std::to_string(kEngines) + " engines with " + std::to_string(kWorkers) +
         " workers each.\nEverything runs on this machine, without GPU or network.\n\n");
@@ -101,6 +114,7 @@ Status Demo::makeCheckpoints() {
     return checkpoint.status();
   }
   const Manifest& manifest = (*checkpoint)->manifest();
+  bytes_ = manifest.bytes();
   print("   checkpoint " + std::to_string(manifest.tensors.size()) + " tensors, " +
         bytesText(manifest.bytes()) + " in " + std::to_string((*checkpoint)->files()) + " files" +
         (options_.checkpoint.empty() ? ", made up after Qwen3, new values in every version\n"
@@ -134,11 +148,13 @@ Status Demo::startRanks() {
   options.ranks = kRanks;
   options.orders = true;
   // Limits for one quiet machine; the defaults are made for clusters.
-  const Status written = writeReportFile(options.config,
-                                         "job: demo\nengines:\n  list:\n" + list +
-                                             "transport: {kind: tcp, buffer: 4MiB}\n"
-                                             "timeouts: {connect: 5s, startup: 10s}\n"
-                                             "metrics: {listen: \"127.0.0.1:0\"}\n");
+  const Status written =
+      writeReportFile(options.config,
+                      "job: demo\nengines:\n  list:\n" + list +
+                          "transport: {kind: tcp, buffer: " + bufferText(bytes_) +
+                          "}\n"
+                          "timeouts: {connect: 5s, startup: 10s}\n"
+                          "metrics: {listen: \"127.0.0.1:0\"}\n");
   if (!written) {
     return written;
   }
@@ -179,7 +195,8 @@ Status Demo::play(const Chapter& chapter) {
     return verdicts.status();
   }
   const RankVerdict& first = verdicts->front();
-  print(phaseLines(first) + "   outcome    " + first.outcome + " in " +
+  print(phaseLines(first) + "   outcome    " + first.outcome +
+        (first.outcome == "recovered" ? " by one resend, in " : " in ") +
         fixedText(first.durationSeconds, 2) + " s, generation paused for " +
         fixedText(first.pausedSeconds, 2) + " s\n" + rankLines(*verdicts));
   if (!first.cause.empty()) {
@@ -206,7 +223,8 @@ Status Demo::check(const Chapter& chapter, const std::vector<RankVerdict>& verdi
   if (!digest) {
     return digest.status();
   }
-  print("   checkpoint version " + chapter.version + "               content " + *digest + "\n");
+  print("   checkpoint version " + chapter.version + "                   content " + *digest +
+        "\n");
   const bool good = chapter.outcome != "failed";
   std::string wrong;
   for (std::size_t i = 0; i < engines_.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ class Demo {
   void showTrouble(const Status& trouble) const;
 
   DemoOptions options_;
+  std::uint64_t bytes_ = 0;  ///< of the checkpoint
   SignalWatch watch_;
   net::IoExecutor executor_;
   std::unique_ptr<PrivateFolder> folder_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/demo/story.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <pushrod/phase.h>
@@ -101,7 +102,7 @@ std::string engineLine(const std::string& name,
   }
   const Result<std::string> digest = shortDigest(state->weights);
   const std::string content = digest ? *digest : "unknown";
-  return head + padded("version " + state->version, 12) +
+  return head + padded("version " + state->version, 16) +
          padded(state->paused ? "paused" : "generating", 12) + "content " + content +
          (content == checkpointDigest ? " = checkpoint" : " differs from the checkpoint") +
          (state->torn ? ", torn" : "") + "\n";
@@ -110,10 +111,8 @@ std::string engineLine(const std::string& name,
 std::string metricLines(const MetricPage& before, const MetricPage& after) {
   static const std::vector<std::string> kFamilies = {"pushrod_pushes_total",
                                                      "pushrod_resends_total",
-                                                     "pushrod_channel_aborts_total",
                                                      "pushrod_channel_rebuilds_total",
                                                      "pushrod_failures_total",
-                                                     "pushrod_engine_failures_total",
                                                      "pushrod_bytes_sent_total",
                                                      "pushrod_generation_paused_seconds_total",
                                                      "pushrod_engine_up",

@@ -27,8 +27,9 @@ Result<std::vector<std::int8_t>> madeValues(std::string_view name,
           hash.get(), reinterpret_cast<unsigned char*>(values.data()), values.size()) != 1) {
     return Status(Code::kInternal, "OpenSSL cannot compute SHAKE128");
   }
-  for (std::int8_t& value : values) {
-    value = static_cast<std::int8_t>((static_cast<unsigned>(value) & 15U) - 8U);
+  std::int8_t* const end = values.data() + values.size();
+  for (std::int8_t* value = values.data(); value != end; ++value) {
+    *value = static_cast<std::int8_t>((static_cast<unsigned>(*value) & 15U) - 8U);
   }
   return values;
 }

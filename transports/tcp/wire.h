@@ -12,7 +12,7 @@
 
 namespace pushrod::transports::tcp {
 
-// The wire format of the tcp transport, little-endian (docs/wire-format.md).
+// The wire format of the tcp transport, protocol 1: little-endian, nothing padded.
 
 inline constexpr std::size_t kHelloSize = 32;
 inline constexpr std::size_t kHeaderSize = 24;

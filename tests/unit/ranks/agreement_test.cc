@@ -270,5 +270,18 @@ TEST(AgreementTest, OpenNamesTheRankThatDoesNotCome) {
   EXPECT_FALSE(opened[1]);
 }
 
+TEST(AgreementTest, RankThatMissedTheFirstPushIsMetInTheSecond) {
+  LocalJob job(3);
+  job.everyone([](int rank, Member& member) {
+    if (rank != 2) {
+      EXPECT_FALSE(member.agreement().open(1, in(Duration{200})));
+    }
+  });
+  job.open(2);
+  job.everyone([](int, Member& member) {
+    EXPECT_TRUE(member.agreement().vote(keyOf(2), {}, in(kPatience)));
+  });
+}
+
 }  // namespace
 }  // namespace pushrod::ranks

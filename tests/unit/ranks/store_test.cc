@@ -18,7 +18,6 @@
 #include "ranks/local_address.h"
 #include "ranks/redis_store.h"
 #include "ranks/rendezvous.h"
-#include "ranks/run_id.h"
 #include "ranks/tcp_store.h"
 #include "ranks/tcp_store_server.h"
 
@@ -260,52 +259,6 @@ TEST(RedisStoreTest, SilentServerEndsByTheDeadline) {
   const Stranger stranger("");
   RedisStore store({"127.0.0.1"}, stranger.port(), "redis://x");
   EXPECT_EQ(store.set("k", "v", in(Duration{100})).code(), Code::kDeadlineExceeded);
-}
-
-TEST(RunIdTest, DeadRunsIdIsNotTakenAndIsRemoved) {
-  const TemporaryFolder folder;
-  auto first = FileStore::open(folder.path());
-  auto second = FileStore::open(folder.path());
-  ASSERT_TRUE((*first)->set("base/run", "dead", in(kPatience)));
-  ASSERT_TRUE((*first)->set("base/dead/vote/1/0", "old address", in(kPatience)));
-  Interrupt interrupt;
-  auto follower = std::async(std::launch::async, [&] {
-    return agreeOnRun(**second, "base", *Rank::of(1, 2), interrupt, in(kPatience));
-  });
-  // Only once the follower has fallen for the old id.
-  ASSERT_TRUE(awaitKey(**first, "base/dead/hello/1", interrupt, in(kPatience)));
-  const auto leader = agreeOnRun(**first, "base", *Rank::of(0, 2), interrupt, in(kPatience));
-  const auto followed = follower.get();
-  ASSERT_TRUE(leader && followed);
-  EXPECT_EQ(*leader, *followed);
-  EXPECT_NE(*leader, "dead");
-  EXPECT_EQ((*first)->get({"base/dead/vote/1/0"}, in(kPatience)).value(), Values{std::nullopt});
-}
-
-TEST(RunIdTest, DifferentSizesAreToldOnBothRanks) {
-  const TemporaryFolder folder;
-  auto first = FileStore::open(folder.path());
-  auto second = FileStore::open(folder.path());
-  Interrupt interrupt;
-  auto follower = std::async(std::launch::async, [&] {
-    return agreeOnRun(**second, "base", *Rank::of(1, 3), interrupt, in(kPatience));
-  });
-  const auto leader = agreeOnRun(**first, "base", *Rank::of(0, 2), interrupt, in(kPatience));
-  const auto followed = follower.get();
-  ASSERT_FALSE(leader || followed);
-  EXPECT_EQ(leader.status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(leader.status().message(), followed.status().message());
-}
-
-TEST(RunIdTest, MissingRanksAreNamed) {
-  const TemporaryFolder folder;
-  auto store = FileStore::open(folder.path());
-  Interrupt interrupt;
-  const auto leader = agreeOnRun(**store, "base", *Rank::of(0, 3), interrupt, in(Duration{60}));
-  EXPECT_EQ(leader.status().code(), Code::kDeadlineExceeded);
-  EXPECT_NE(leader.status().message().find("ranks 1, 2"), std::string::npos);
-  const auto follower = agreeOnRun(**store, "new", *Rank::of(1, 3), interrupt, in(Duration{60}));
-  EXPECT_NE(follower.status().message().find("rank 0"), std::string::npos);
 }
 
 Status meetAt(const std::string& store, int rank, Duration limit) {
