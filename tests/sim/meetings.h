@@ -86,6 +86,7 @@ class Gathers {
   /// `deaf`: abort() cannot end it.
   void enter(int rank, const std::string& name, Way way, bool deaf, Done done);
   bool abort(int rank);
+
   /// What a trainer does after a failed push, before it calls push() again.
   void rebuild() { broken_.assign(broken_.size(), false); }
 
