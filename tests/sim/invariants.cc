@@ -110,7 +110,8 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
     anyStart = anyStart || engines_[i]->starts() != before_[i].starts;
   }
   // The fault may have hit the clean-up itself, or made what is left behind unreadable.
-  const bool unclean = plan.kind == FaultKind::kLostReply || plan.kind == FaultKind::kLostRequest;
+  const bool unclean = plan.second != FaultKind::kNone || plan.kind == FaultKind::kLostReply ||
+                       plan.kind == FaultKind::kLostRequest;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     const FakeEngine& engine = *engines_[i];
     if (!engine.alive()) {
@@ -130,8 +131,8 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
       if (engine.paused()) {
         complain("the push is good, but " + engine.name() + " is still paused");
       }
-    } else if (!anyStart && !before_[i].paused && engine.paused() && plan.engines > 0 &&
-               plan.kind == FaultKind::kCancel) {
+    } else if (!anyStart && !before_[i].paused && engine.paused() &&
+               plan.second == FaultKind::kNone && plan.kind == FaultKind::kCancel) {
       complain("P3: " + engine.name() + " was not put back");
     }
   }
@@ -139,6 +140,9 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
 
 bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
   const bool window = site.phase >= Phase::kClean && site.phase <= Phase::kConfirm;
+  if (plan.second != FaultKind::kNone) {
+    return false;
+  }
   switch (plan.kind) {
     case FaultKind::kNone:
       return true;

@@ -43,13 +43,47 @@ class EveryFault : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(EveryFault, KeepsThePromises) {
   const Shape& shape = GetParam();
-  Sweep sweep{shape.ranks, shape.engines, {shape.kind}, shape.oldProfile, strideOf(shape)};
+  Sweep sweep;
+  sweep.ranks = shape.ranks;
+  sweep.engines = shape.engines;
+  sweep.kinds = {shape.kind};
+  sweep.oldProfile = shape.oldProfile;
+  sweep.stride = strideOf(shape);
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
     ADD_FAILURE() << failure;
   }
   RecordProperty("runs", static_cast<int>(result.runs));
 }
+
+// A second fault while the first one is dealt with: recovery itself fails, or the clean-up.
+class EveryPair : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(EveryPair, KeepsThePromises) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 1;
+  sweep.kinds = {GetParam()};
+  sweep.seconds = allKinds();
+  sweep.stride = 5;
+  sweep.secondStride = 7;
+  const SweepResult result = runSweep(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+}
+
+std::string nameOf(FaultKind kind) {
+  std::string name(faultName(kind));
+  for (char& c : name) {
+    c = c == '-' ? '_' : c;
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(allKinds()), [](const auto& each) {
+  return nameOf(each.param);
+});
 
 std::vector<Shape> shapes() {
   std::vector<Shape> list;
