@@ -179,6 +179,10 @@ void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
     }
     return;
   }
+  if (plan.second == FaultKind::kNone &&
+      report.firstCause.message().find("the limit of this phase") != std::string::npos) {
+    complain("promise 10: a limit hides the cause: " + report.firstCause.toString());
+  }
   if (mustRecover(plan, site) && !good(report)) {
     complain("one " + std::string(faultName(plan.kind)) + " in " +
              std::string(phaseName(site.phase)) + " (" + site.what +
