@@ -127,10 +127,14 @@ void GoalRunner::advance(std::size_t engine) {
 void GoalRunner::send(std::size_t engine, Call call) {
   EngineSlot& slot = slots_[engine];
   if (deadline_.passed(executor_)) {
-    end(engine,
-        Status(Code::kDeadlineExceeded,
-               "the limit of this phase passed before " + std::string(callName(call.kind)),
-               Outcome::kNotSent));
+    Status limit(Code::kDeadlineExceeded,
+                 "the limit of this phase passed before " + std::string(callName(call.kind)),
+                 Outcome::kNotSent);
+    // What was to be resolved by this call is the cause; that there was no time left is not.
+    const std::optional<Reply>& last = tracks_[engine].last;
+    Status cause = last ? last->status : Status();
+    cause.merge(limit);
+    end(engine, cause);
     settleIfDone();
     return;
   }

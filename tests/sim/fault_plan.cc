@@ -59,6 +59,9 @@ std::string FaultPlan::replay() const {
   return "pushrod_sim --ranks " + std::to_string(ranks) + " --engines " + std::to_string(engines) +
          " --kind " + std::string(faultName(kind)) + " --k " + std::to_string(k) +
          (victim == 0 ? "" : " --victim " + std::to_string(victim)) +
+         (second == FaultKind::kNone ? ""
+                                     : " --second " + std::string(faultName(second)) +
+                                           " --second-k " + std::to_string(secondK)) +
          (oldProfile ? " --old-profile" : "");
 }
 

@@ -43,13 +43,15 @@ inline constexpr std::size_t kSeams = 4;
 /// The seam whose calls `kind` counts; nullopt: all of them.
 [[nodiscard]] std::optional<Seam> seamOf(FaultKind kind);
 
-/// One run: the shape of the world and its only fault. A run is a pure function of this.
+/// One run: the shape of the world and its fault, or two. A run is a pure function of this.
 struct FaultPlan {
   int ranks = 1;
   int engines = 1;
   FaultKind kind = FaultKind::kNone;
-  std::uint64_t k = 0;      ///< counts from 1
-  int victim = 0;           ///< kCancel: the rank
+  std::uint64_t k = 0;                  ///< counts from 1
+  int victim = 0;                       ///< kCancel: the rank
+  FaultKind second = FaultKind::kNone;  ///< another fault, after the first
+  std::uint64_t secondK = 0;            ///< its call, counted from the first fault on
   bool oldProfile = false;  ///< engines of release 0.22: a failed update keeps its session
 
   /// The command that repeats this run.

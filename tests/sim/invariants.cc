@@ -110,13 +110,15 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
     anyStart = anyStart || engines_[i]->starts() != before_[i].starts;
   }
   // The fault may have hit the clean-up itself, or made what is left behind unreadable.
-  const bool unclean = plan.kind == FaultKind::kLostReply || plan.kind == FaultKind::kLostRequest;
+  const bool unclean = plan.second != FaultKind::kNone || plan.kind == FaultKind::kLostReply ||
+                       plan.kind == FaultKind::kLostRequest;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     const FakeEngine& engine = *engines_[i];
     if (!engine.alive()) {
       continue;
     }
-    if (engine.session() && !unclean) {
+    // A rank that was stopped contacts no engine any more, not even to close.
+    if (engine.session() && !unclean && !leader.stopped) {
       complain("promise 8: " + engine.name() + " is left with an open session");
     }
     if (good(leader.report)) {
@@ -129,8 +131,8 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
       if (engine.paused()) {
         complain("the push is good, but " + engine.name() + " is still paused");
       }
-    } else if (!anyStart && !before_[i].paused && engine.paused() && plan.engines > 0 &&
-               plan.kind == FaultKind::kCancel) {
+    } else if (!anyStart && !before_[i].paused && engine.paused() &&
+               plan.second == FaultKind::kNone && plan.kind == FaultKind::kCancel) {
       complain("P3: " + engine.name() + " was not put back");
     }
   }
@@ -138,6 +140,9 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
 
 bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
   const bool window = site.phase >= Phase::kClean && site.phase <= Phase::kConfirm;
+  if (plan.second != FaultKind::kNone) {
+    return false;
+  }
   switch (plan.kind) {
     case FaultKind::kNone:
       return true;
@@ -173,6 +178,10 @@ void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
                ": " + report.firstCause.toString());
     }
     return;
+  }
+  if (plan.second == FaultKind::kNone &&
+      report.firstCause.message().find("the limit of this phase") != std::string::npos) {
+    complain("promise 10: a limit hides the cause: " + report.firstCause.toString());
   }
   if (mustRecover(plan, site) && !good(report)) {
     complain("one " + std::string(faultName(plan.kind)) + " in " +

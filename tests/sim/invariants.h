@@ -17,6 +17,7 @@ namespace pushrod::sim {
 struct RankEnd {
   bool ended = false;
   bool gone = false;  ///< dead, or stopped in this push
+  bool stopped = false;
   bool known = true;  ///< the common verdict is known here
   bool agreementDead = false;
   PushReport report;

@@ -87,6 +87,9 @@ class Gathers {
   void enter(int rank, const std::string& name, Way way, bool deaf, Done done);
   bool abort(int rank);
 
+  /// What a trainer does after a failed push, before it calls push() again.
+  void rebuild() { broken_.assign(broken_.size(), false); }
+
   [[nodiscard]] std::string waitsFor(int rank) const;
 
  private:

@@ -21,10 +21,13 @@ int main(int argc, char** argv) {
       plan.engines = std::atoi(value);
     } else if (flag == "--k") {
       plan.k = std::strtoull(value, nullptr, 10);
+    } else if (flag == "--second-k") {
+      plan.secondK = std::strtoull(value, nullptr, 10);
     } else if (flag == "--victim") {
       plan.victim = std::atoi(value);
-    } else if (const auto kind = pushrod::sim::faultFromName(value); flag == "--kind" && kind) {
-      plan.kind = *kind;
+    } else if (const auto kind = pushrod::sim::faultFromName(value);
+               kind && (flag == "--kind" || flag == "--second")) {
+      (flag == "--kind" ? plan.kind : plan.second) = *kind;
     } else {
       std::fprintf(stderr, "%s\n", plan.replay().c_str());
       return 2;

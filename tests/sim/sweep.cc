@@ -10,7 +10,7 @@ constexpr std::uint64_t kMostCalls = 5000;
 /// Every so many runs are made twice: the same plan, the same trace.
 constexpr std::uint64_t kTwiceEvery = 16;
 
-/// Returns whether the plan's fault happened.
+/// Returns whether all faults of the plan happened.
 bool runOne(const FaultPlan& plan, SweepResult& result) {
   const Outcome outcome = simulate(plan);
   ++result.runs;
@@ -23,7 +23,21 @@ bool runOne(const FaultPlan& plan, SweepResult& result) {
   if (result.runs % kTwiceEvery == 0 && simulate(plan).trace != outcome.trace) {
     result.failures.push_back("two runs of one plan differ\n  repeat: " + plan.replay());
   }
-  return outcome.hit;
+  return outcome.hit && (plan.second == FaultKind::kNone || outcome.secondHit);
+}
+
+/// Every second fault after the first one of `plan`; returns whether the first happened.
+bool runPairs(const Sweep& sweep, FaultPlan plan, SweepResult& result) {
+  const bool hit = runOne(plan, result);
+  for (const FaultKind second : sweep.seconds) {
+    plan.second = second;
+    // Another offset for every first fault, so that strides do not always meet the same calls.
+    plan.secondK = 1 + plan.k % sweep.secondStride;
+    while (hit && plan.secondK < kMostCalls && runOne(plan, result)) {
+      plan.secondK += sweep.secondStride;
+    }
+  }
+  return hit;
 }
 
 }  // namespace
@@ -37,7 +51,8 @@ SweepResult runSweep(const Sweep& sweep) {
     plan.kind = kind;
     const int victims = kind == FaultKind::kCancel ? sweep.ranks : 1;
     for (plan.victim = 0; plan.victim < victims; ++plan.victim) {
-      for (plan.k = 1; plan.k < kMostCalls && runOne(plan, result); plan.k += sweep.stride) {
+      for (plan.k = 1; plan.k < kMostCalls && runPairs(sweep, plan, result);
+           plan.k += sweep.stride) {
       }
     }
     plan.victim = 0;

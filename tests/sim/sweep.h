@@ -14,7 +14,10 @@ struct Sweep {
   int ranks = 1;
   int engines = 1;
   std::vector<FaultKind> kinds;
+  /// Not empty: every fault is followed by one of these, at every call after it.
+  std::vector<FaultKind> seconds;
   bool oldProfile = false;
+  std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };
 

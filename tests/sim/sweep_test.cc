@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/sweep.h"
 
+#include <ostream>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/fsm/push_table.h"
@@ -23,17 +25,65 @@ struct Shape {
   bool oldProfile = false;
 };
 
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << shape.ranks << " ranks, " << shape.engines << " engines, " << faultName(shape.kind);
+}
+
+/// Small worlds completely; in larger ones every so many calls, another part for each kind.
+std::uint64_t strideOf(const Shape& shape) {
+  const int size = shape.ranks * shape.engines;
+  const bool wholeRank = !seamOf(shape.kind).has_value();
+  if (size <= 2) {
+    return 1;
+  }
+  return static_cast<std::uint64_t>(wholeRank ? 2 * size - 1 : (size + 2) / 3);
+}
+
 class EveryFault : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(EveryFault, KeepsThePromises) {
   const Shape& shape = GetParam();
-  Sweep sweep{shape.ranks, shape.engines, {shape.kind}, shape.oldProfile};
+  Sweep sweep;
+  sweep.ranks = shape.ranks;
+  sweep.engines = shape.engines;
+  sweep.kinds = {shape.kind};
+  sweep.oldProfile = shape.oldProfile;
+  sweep.stride = strideOf(shape);
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
     ADD_FAILURE() << failure;
   }
   RecordProperty("runs", static_cast<int>(result.runs));
 }
+
+// A second fault while the first one is dealt with: recovery itself fails, or the clean-up.
+class EveryPair : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(EveryPair, KeepsThePromises) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 1;
+  sweep.kinds = {GetParam()};
+  sweep.seconds = allKinds();
+  sweep.stride = 5;
+  sweep.secondStride = 7;
+  const SweepResult result = runSweep(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+}
+
+std::string nameOf(FaultKind kind) {
+  std::string name(faultName(kind));
+  for (char& c : name) {
+    c = c == '-' ? '_' : c;
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(allKinds()), [](const auto& each) {
+  return nameOf(each.param);
+});
 
 std::vector<Shape> shapes() {
   std::vector<Shape> list;

@@ -171,28 +171,47 @@ FaultKind World::seam(Seam where, int rank, const std::string& what, std::option
   if (pushes_ != 1) {
     return FaultKind::kNone;
   }
+  if (site_.hit) {
+    return secondFault(where, rank);
+  }
   const FaultPlan& plan = options_.plan;
   const std::uint64_t own = ++counts_[static_cast<std::size_t>(where)];
   ++total_;
   const std::optional<Seam> wanted = seamOf(plan.kind);
   const bool now = wanted ? *wanted == where && own == plan.k : total_ == plan.k;
-  if (!now || site_.hit || plan.kind == FaultKind::kNone) {
+  if (!now || plan.kind == FaultKind::kNone) {
     return FaultKind::kNone;
   }
   site_ = FaultSite{true, what, phase(), call};
   note(rank, "! " + std::string(faultName(plan.kind)));
   if (!wanted) {
-    strike(plan.kind == FaultKind::kCancel ? plan.victim : rank);
+    strike(plan.kind, plan.kind == FaultKind::kCancel ? plan.victim : rank);
     return FaultKind::kNone;
   }
   return plan.kind;
 }
 
+FaultKind World::secondFault(Seam where, int rank) {
+  const FaultPlan& plan = options_.plan;
+  const std::optional<Seam> wanted = seamOf(plan.second);
+  if (plan.second == FaultKind::kNone || secondHit_ || (wanted && *wanted != where) ||
+      ++afterFirst_ != plan.secondK) {
+    return FaultKind::kNone;
+  }
+  secondHit_ = true;
+  note(rank, "! " + std::string(faultName(plan.second)));
+  if (!wanted) {
+    strike(plan.second, plan.second == FaultKind::kCancel ? plan.victim : rank);
+    return FaultKind::kNone;
+  }
+  return plan.second;
+}
+
 /// A fault of a whole rank.
-void World::strike(int victim) {
+void World::strike(FaultKind kind, int victim) {
   RankProcess& rank = *ranks_[static_cast<std::size_t>(victim)];
   RankEnd& end = ends_[static_cast<std::size_t>(victim)];
-  switch (options_.plan.kind) {
+  switch (kind) {
     case FaultKind::kCancel:
       rank.executor.post([&rank] {
         if (rank.driver != nullptr) {
@@ -210,6 +229,7 @@ void World::strike(int victim) {
       }
       return;
     case FaultKind::kRankStops:
+      end.stopped = true;
       rank.executor.stop();
       links_->stopped(victim, kStopFor);
       return;
@@ -333,12 +353,16 @@ Outcome World::run() {
   outcome.hit = site_.hit;
   const std::optional<Seam> wanted = seamOf(options_.plan.kind);
   outcome.seams = wanted ? counts_[static_cast<std::size_t>(*wanted)] : total_;
-  const bool healed = options_.plan.kind != FaultKind::kDead &&
-                      options_.plan.kind != FaultKind::kRankDies &&
-                      options_.plan.kind != FaultKind::kRankStops;
+  const auto heals = [](FaultKind kind) {
+    return kind != FaultKind::kDead && kind != FaultKind::kRankDies &&
+           kind != FaultKind::kRankStops;
+  };
+  const bool healed = heals(options_.plan.kind) && heals(options_.plan.second);
+  outcome.secondHit = secondHit_;
   if (options_.second && healed && invariants_->broken().empty()) {
     // What was left over on the way may still happen: late requests, late answers.
     executor_.runFor(std::chrono::seconds(1));
+    gathers_->rebuild();
     push(2);
     invariants_->checkEnd(
         ends_, FaultPlan{options_.plan.ranks, options_.plan.engines}, FaultSite{});

@@ -23,6 +23,7 @@ struct Outcome {
   std::uint64_t trace = 0;          ///< hash over every event
   std::uint64_t seams = 0;          ///< seam calls of the push, of the plan's class
   bool hit = false;
+  bool secondHit = false;
   std::string log;  ///< with World::Options::verbose
   std::set<std::string_view> rows;
 };
@@ -62,7 +63,8 @@ class World final {
   void loop();
   void reportHang(const std::string& why);
   FaultKind seam(Seam seam, int rank, const std::string& what, std::optional<CallKind> call);
-  void strike(int rank);
+  FaultKind secondFault(Seam where, int rank);
+  void strike(FaultKind kind, int rank);
   void note(int rank, const std::string& text);
 
   Options options_;
@@ -81,6 +83,8 @@ class World final {
   FaultSite site_;
   std::uint64_t counts_[kSeams] = {};
   std::uint64_t total_ = 0;
+  std::uint64_t afterFirst_ = 0;
+  bool secondHit_ = false;
   int pushes_ = 0;
   std::uint64_t trace_;
   std::string log_;
