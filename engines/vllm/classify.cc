@@ -210,7 +210,9 @@ Status httpVerdict(CallKind kind,
                    const EngineFeatures& features,
                    const std::string& where) {
   if (!result) {
-    return result.status().prefixed(where);
+    const Status failed = result.status();
+    // The HTTP client names the request itself where it got so far.
+    return failed.message().starts_with(where) ? failed : failed.prefixed(where);
   }
   const http::Response& response = *result;
   if (isSuccess(response.status)) {
