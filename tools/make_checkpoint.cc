@@ -115,7 +115,7 @@ Status writeAll(const fs::path& folder, const MadeModel& model) {
     };
     const std::vector<TensorSpec> tensors(at(begin), at(end));
     const std::string name = shardName(static_cast<int>(shard), static_cast<int>(shards));
-    const Status written = writeShard(folder / name, tensors, model);
+    Status written = writeShard(folder / name, tensors, model);
     if (!written) {
       return written;
     }

@@ -54,7 +54,7 @@ std::string deaths(const std::vector<ChildEnd>& ends) {
 
 /// Refusals are told once, by the parent, before any rank exists.
 Status refuseEarly(const PushOptions& options) {
-  const Status report = options.report.empty() ? Status() : checkReportPath(options.report);
+  Status report = options.report.empty() ? Status() : checkReportPath(options.report);
   if (!report) {
     return report;
   }

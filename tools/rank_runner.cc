@@ -148,7 +148,7 @@ Status RankRunner::prepare() {
   if (options_.orders) {
     return {};
   }
-  const Status report = options_.report.empty() ? Status() : checkReportPath(options_.report);
+  Status report = options_.report.empty() ? Status() : checkReportPath(options_.report);
   if (!report) {
     return report;
   }

@@ -26,7 +26,7 @@ std::string contentWord(const Ledger& ledger) {
   if (!ledger.startSent) {
     return "old";
   }
-  if (!ledger.updateSent) {
+  if (!ledger.touched) {
     // Only start and finish were sent: without a tensor a session brings the old weights back.
     return ledger.session == Session::kClosed ? "old" : "unknown";
   }

@@ -80,6 +80,7 @@ void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
 
 void applyUpdate(Ledger& ledger, const Reply& reply) {
   ledger.updateSent = true;
+  ledger.touched = ledger.touched || reply.status.outcome() != Outcome::kRejected;
   if (reply.status.ok()) {
     ledger.content = Content::kComplete;
     return;

@@ -47,6 +47,7 @@ struct Ledger {
   bool startSent = false;  ///< any start of this push, an empty session's included
   bool emptyOpen = false;  ///< the open session is the empty one
   bool updateSent = false;
+  bool touched = false;  ///< an update of this push may have loaded something
   bool finishUnknown = false;
   bool flushed = false;
   bool proved = false;  ///< reported the pushed version after this push's own finish

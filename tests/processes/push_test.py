@@ -173,6 +173,30 @@ class EveryAttemptFails(harness.Case):
         self.assertEqual(engines[0].calls("start_weight_update"), [])
 
 
+class DeadEngine(harness.Case):
+    def test_the_report_tells_each_engines_state(self):
+        engines = [self.engine("good"), self.engine("bad")]
+        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        engines[1].faults({"route": "update_weights", "nth": 1, "do": "die_after_chunks",
+                           "after_chunks": 2})
+        code, report, text = self.push(self.config(engines), folder, "1", ranks=2)
+        self.assertEqual(code, 3, text)
+        self.assertEqual(report["attempts"], 2)
+        self.assertEqual(report["first_cause"]["engine"], "bad")
+        rows = {row["name"]: row for row in report["engines"]}
+        # Part of a stream was loaded, then cleared by an empty session: no checkpoint's weights.
+        self.assertEqual(rows["good"]["outcome"], "mixed")
+        self.assertTrue(rows["good"]["paused"])
+        self.assertEqual(rows["good"]["session"], "closed")
+        self.assertIn("push again", rows["good"]["remedy"])
+        self.assertIn(rows["bad"]["outcome"], ("unknown", "lost"))
+        self.assertIn("restart it", rows["bad"]["remedy"])
+        state = engines[0].state()
+        self.assertTrue(state["paused"])
+        self.assertEqual(state["version"], "default")
+        self.assertEqual(state["resumes"], [])
+
+
 class Ranks(harness.Case):
     def test_a_killed_rank_ends_the_push_for_all(self):
         engine = self.engine("e0")

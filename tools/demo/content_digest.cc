@@ -49,7 +49,7 @@ Result<TensorDigests> digestCheckpoint(const Checkpoint& checkpoint) {
 Result<std::string> shortDigest(const TensorDigests& digests) {
   std::string all;
   for (const auto& [name, digest] : digests) {
-    all += name + " " + digest + "\n";
+    all.append(name).append(" ").append(digest).append("\n");
   }
   Result<std::string> hex = sha256Hex(std::as_bytes(std::span(all)));
   constexpr std::size_t kShown = 12;

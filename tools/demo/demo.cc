@@ -85,7 +85,7 @@ Status Demo::prepare() {
   }
   folder_ = std::move(*folder);
   for (Status (Demo::*step)() : {&Demo::makeCheckpoints, &Demo::startEngines, &Demo::startRanks}) {
-    const Status status = (this->*step)();
+    Status status = (this->*step)();
     if (!status) {
       return status;
     }
@@ -104,7 +104,7 @@ Status Demo::makeCheckpoints() {
     }
     MadeModel model;
     model.version = version;
-    const Status made = makeCheckpoint(folderOf(version), model);
+    Status made = makeCheckpoint(folderOf(version), model);
     if (!made) {
       return made;
     }
@@ -148,13 +148,12 @@ Status Demo::startRanks() {
   options.ranks = kRanks;
   options.orders = true;
   // Limits for one quiet machine; the defaults are made for clusters.
-  const Status written =
-      writeReportFile(options.config,
-                      "job: demo\nengines:\n  list:\n" + list +
-                          "transport: {kind: tcp, buffer: " + bufferText(bytes_) +
-                          "}\n"
-                          "timeouts: {connect: 5s, startup: 10s}\n"
-                          "metrics: {listen: \"127.0.0.1:0\"}\n");
+  Status written = writeReportFile(options.config,
+                                   "job: demo\nengines:\n  list:\n" + list +
+                                       "transport: {kind: tcp, buffer: " + bufferText(bytes_) +
+                                       "}\n"
+                                       "timeouts: {connect: 5s, startup: 10s}\n"
+                                       "metrics: {listen: \"127.0.0.1:0\"}\n");
   if (!written) {
     return written;
   }
@@ -179,8 +178,7 @@ Result<MetricPage> Demo::scrape() {
 
 Status Demo::play(const Chapter& chapter) {
   if (chapter.faultyEngine >= 0) {
-    const Status planned =
-        engines_[static_cast<std::size_t>(chapter.faultyEngine)]->plan(chapter.faults);
+    Status planned = engines_[static_cast<std::size_t>(chapter.faultyEngine)]->plan(chapter.faults);
     if (!planned) {
       return planned;
     }
@@ -203,7 +201,7 @@ Status Demo::play(const Chapter& chapter) {
     print("   cause\n" +
           wrapped((first.causeEngine.empty() ? "" : first.causeEngine + ": ") + first.cause, 5));
   }
-  const Status checked = check(chapter, *verdicts);
+  Status checked = check(chapter, *verdicts);
   const Result<MetricPage> after = scrape();
   if (after) {
     print(metricLines(*before, *after));

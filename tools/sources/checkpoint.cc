@@ -91,7 +91,7 @@ Status Checkpoint::openSharded(const std::string& folder, const std::string& ind
         found.insert(stored.name);
         add(*files_.back(), stored);
       } else if (unlisted++ == 0) {
-        firstUnlisted = stored.name + " in " + index->shards[shard];
+        firstUnlisted.append(stored.name).append(" in ").append(index->shards[shard]);
       }
     }
   }
@@ -115,7 +115,7 @@ void Checkpoint::add(const SafetensorsFile& file, const StoredTensor& stored) {
 
 Status Checkpoint::checkUnchanged() const {
   for (const auto& file : files_) {
-    const Status same = file->checkUnchanged();
+    Status same = file->checkUnchanged();
     if (!same) {
       return same;
     }

@@ -19,7 +19,7 @@ Result<Manifest> CheckpointSource::manifest() {
 
 Status CheckpointSource::begin() {
   position_ = 0;
-  const Status same = checkpoint_.checkUnchanged();
+  Status same = checkpoint_.checkUnchanged();
   if (!same || buffer_) {
     return same;
   }

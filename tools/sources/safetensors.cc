@@ -58,7 +58,7 @@ Status SafetensorsFile::readHeader() {
             "has " + std::to_string(fileBytes) + " bytes, too few for a safetensors file"};
   }
   std::array<std::byte, kLengthBytes> prefix{};
-  const Status length = readAt(0, prefix);
+  Status length = readAt(0, prefix);
   if (!length) {
     return length;
   }
@@ -77,7 +77,7 @@ Status SafetensorsFile::readHeader() {
                 std::to_string(fileBytes) + " bytes in all; it is cut off or damaged"};
   }
   std::string header(headerBytes, '\0');
-  const Status text = readAt(kLengthBytes, std::as_writable_bytes(std::span(header)));
+  Status text = readAt(kLengthBytes, std::as_writable_bytes(std::span(header)));
   if (!text) {
     return text;
   }
