@@ -9,16 +9,9 @@ namespace {
 /// anything else may stem from before, in or after the worker's own work: it is read, never guessed
 /// (P16).
 Session afterFailure(Session before, const Reply& reply) {
-  switch (reply.status.outcome()) {
-    case Outcome::kNotSent:
-      return before;
-    case Outcome::kRejected:
-      return reply.httpStatus >= 400 && reply.httpStatus < 500 ? before : Session::kUnknown;
-    case Outcome::kApplied:
-    case Outcome::kUnknown:
-      break;
-  }
-  return Session::kUnknown;
+  const bool refused = reply.status.outcome() == Outcome::kRejected && reply.httpStatus >= 400 &&
+                       reply.httpStatus < 500;
+  return refused ? before : Session::kUnknown;
 }
 
 /// Whether a failed call certainly changed nothing.
@@ -161,6 +154,10 @@ void applyFailure(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts
   }
   if (reply.status.ok()) {
     return;
+  }
+  if (reply.httpStatus == 0) {
+    // Nobody answered: it may have restarted, and its session with it.
+    ledger.session = Session::kUnknown;
   }
   Origin origin;
   origin.engine = facts.engine;

@@ -100,6 +100,32 @@ std::vector<Shape> shapes() {
   return list;
 }
 
+// Plans that once broke a promise.
+TEST(Regression, PlansThatOnceFailed) {
+  const auto plan = [](FaultKind kind, std::uint64_t k) {
+    FaultPlan made{2, 2};
+    made.kind = kind;
+    made.k = k;
+    return made;
+  };
+  FaultPlan pair = plan(FaultKind::kRefused, 23);
+  pair.second = FaultKind::kRestart;
+  pair.secondK = 3;
+  for (const FaultPlan& each : {plan(FaultKind::k5xxBefore, 25),
+                                plan(FaultKind::k5xxAfter, 17),
+                                plan(FaultKind::kRestart, 15),
+                                plan(FaultKind::kRestart, 19),
+                                plan(FaultKind::kLostReply, 27),
+                                plan(FaultKind::kVerdictLost, 37),
+                                pair}) {
+    const Outcome outcome = simulate(each);
+    EXPECT_TRUE(outcome.hit) << each.replay();
+    for (const std::string& broken : outcome.broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << each.replay();
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](const auto& each) {
   std::string name = "ranks" + std::to_string(each.param.ranks) + "_engines" +
                      std::to_string(each.param.engines) + "_" +

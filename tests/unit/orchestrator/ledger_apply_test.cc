@@ -33,7 +33,7 @@ TEST(LedgerApply, AFailedUpdateLeavesTheSessionKnownOnlyWhereItIs) {
     Session session;
   };
 
-  const Case cases[] = {{0, Outcome::kNotSent, Session::kOpen},
+  const Case cases[] = {{0, Outcome::kNotSent, Session::kUnknown},
                         {400, Outcome::kRejected, Session::kOpen},
                         {408, Outcome::kUnknown, Session::kUnknown},
                         {500, Outcome::kRejected, Session::kUnknown},
@@ -58,6 +58,16 @@ TEST(LedgerApply, AFailedFinishLeavesTheSessionToBeRead) {
                                 bad(CallKind::kFinish, 500, outcome));
     EXPECT_EQ(ledger.session, Session::kUnknown);
     EXPECT_EQ(ledger.finishUnknown, outcome == Outcome::kUnknown);
+  }
+}
+
+TEST(LedgerApply, ASilentEngineMayHaveLostItsSession) {
+  for (std::size_t i = 0; i < kCallKindCount; ++i) {
+    const auto kind = static_cast<CallKind>(i);
+    for (const Outcome outcome : {Outcome::kNotSent, Outcome::kUnknown}) {
+      const Ledger ledger = after(openLedger(), Goal::kClean, callOf(kind), bad(kind, 0, outcome));
+      EXPECT_EQ(ledger.session, Session::kUnknown) << callName(kind);
+    }
   }
 }
 
