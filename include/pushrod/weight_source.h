@@ -25,7 +25,8 @@ class WeightSource {
   /// What every pass will yield; may be a collective. Called once per push, bounded by
   /// timeouts.gather.
   virtual Result<Manifest> manifest() = 0;
-  /// Starts a pass.
+  /// Starts a pass. The first one of a push must work whatever an earlier push of the job came to:
+  /// recover() is only called between the two passes of one push.
   virtual Status begin() = 0;
   /// The next tensor, or nullopt at the end of the pass. The view stays valid until the following
   /// call on this object.

@@ -145,8 +145,13 @@ void GoalRunner::send(std::size_t engine, Call call) {
     }
   }
   tracks_[engine].calling = true;
+  Deadline limit = deadline_;
+  if (call.kind == CallKind::kResume) {
+    // A lost answer must leave time for the read that tells whether it was done.
+    limit = Deadline::after(executor_, deadline_.remaining(executor_) / 2);
+  }
   slot.client->call(call,
-                    deadline_,
+                    limit,
                     [this,
                      engine,
                      generation = generation_,
