@@ -216,6 +216,11 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
   if (!checkpoint.warning().empty() && rank_.rank == 0) {
     log_->log(LogLevel::kWarning, checkpoint.warning());
   }
+  if (lastFailed_) {
+    // A failed push may have ended a gather; its verdict is common, so all ranks mend theirs here.
+    // One that cannot be mended says so in its first use.
+    static_cast<void>(gather_->recover());
+  }
   CheckpointSource source(checkpoint, *gather_);
   std::optional<ProgressLine> line;
   if (rank_.rank == 0 && !options_.orders && ProgressLine::wanted()) {
@@ -227,7 +232,9 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
   if (line) {
     request.progress = [&line](const PushProgress& progress) { line->update(progress); };
   }
-  return resultOf(coordinator_->push(request));
+  RankResult result = resultOf(coordinator_->push(request));
+  lastFailed_ = result.exit != 0;
+  return result;
 }
 
 void RankRunner::publish(const RankResult& result) const {

@@ -49,6 +49,7 @@ class RankRunner {
   std::unique_ptr<common::StderrLogSink> log_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<ShareGather> gather_;
+  bool lastFailed_ = false;
   std::unique_ptr<PushCoordinator> coordinator_;
 };
 
