@@ -20,7 +20,7 @@ std::string contentWord(const Ledger& ledger) {
       !ledger.needsEmpty) {
     return "unproved";
   }
-  if (ledger.reach == Reach::kUnknown) {
+  if (ledger.reach == Reach::kUnknown || (ledger.silent && ledger.startSent)) {
     return "unknown";
   }
   if (!ledger.startSent) {

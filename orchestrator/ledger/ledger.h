@@ -36,6 +36,7 @@ struct Ledger {
 
   // Of the present push.
   Reach reach = Reach::kUnknown;
+  bool silent = false;  ///< its last call had no answer at all
   bool identified = false;
   Paused paused = Paused::kUnknown;
   bool foundPaused = false;
