@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
@@ -31,6 +32,16 @@ Status glooFailed(const std::string& what, int peer, const std::exception& error
 
 std::string addressKey(const std::string& prefix, int rank) {
   return prefix + "/" + std::to_string(rank);
+}
+
+/// Of two ranks one waits in Gloo's connect until the other calls its own. Ranks around a ring
+/// could all wait so; all taking their pairs in one order over all pairs cannot.
+std::vector<int> inOrder(int rank, std::vector<int> peers) {
+  std::sort(peers.begin(), peers.end(), [rank](int left, int right) {
+    return std::pair(std::min(rank, left), std::max(rank, left)) <
+           std::pair(std::min(rank, right), std::max(rank, right));
+  });
+  return peers;
 }
 
 }  // namespace
@@ -101,7 +112,7 @@ struct PairSet::Builder {
     return Status();
   }
 
-  /// Connects to every peer that has published since the last look.
+  /// Connects, in order, to the peers that have published, up to the first that has not.
   Status look() {
     std::vector<std::string> keys;
     for (const int peer : missing) {
@@ -111,18 +122,14 @@ struct PairSet::Builder {
     if (!published) {
       return published.status();
     }
-    std::vector<int> still;
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (!(*published)[i]) {
-        still.push_back(missing[i]);
-        continue;
-      }
-      const Status joined = join(missing[i], *(*published)[i]);
+    std::size_t done = 0;
+    for (; done < missing.size() && (*published)[done]; ++done) {
+      const Status joined = join(missing[done], *(*published)[done]);
       if (!joined) {
         return joined;
       }
     }
-    missing = std::move(still);
+    missing.erase(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(done));
     return Status();
   }
 };
@@ -134,7 +141,12 @@ Result<std::unique_ptr<PairSet>> PairSet::connect(Rendezvous& rendezvous,
   std::unique_ptr<PairSet> set(new PairSet());
   set->peers_ = options.peers;
   set->slotBase_ = options.slotBase;
-  Builder builder{*set, rendezvous, options, interrupt, deadline, options.peers};
+  Builder builder{*set,
+                  rendezvous,
+                  options,
+                  interrupt,
+                  deadline,
+                  inOrder(rendezvous.rank().rank, options.peers)};
   Status status = builder.publish();
   PollPause pause;
   while (status.ok() && !builder.missing.empty()) {

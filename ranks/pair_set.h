@@ -30,7 +30,7 @@ class Rendezvous;
 class PairSet {
  public:
   struct Options {
-    std::vector<int> peers;  ///< in the order to connect
+    std::vector<int> peers;  ///< in any order
     std::string prefix;      ///< of the store's keys; never used twice
     /// Raised above this for every message: messages of another set are never delivered here.
     std::uint64_t slotBase = 0;
