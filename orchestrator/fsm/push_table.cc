@@ -141,7 +141,7 @@ const Row kTable[] = {
 
   // trouble from outside the collectives: interrupts, and is part of the next ballot
   {"peer-stop",            kVoting,                kAnyStage,          E::kPeerStop,     g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kPeerStopped, x::kInterrupt}},
-  {"peer-lost",            kVoting,                kAnyStage,          E::kPeerLost,     g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kInterrupt, x::kInterruptVote}},
+  {"peer-lost",            kVoting,                kAnyStage,          E::kPeerLost,     g::kAlways,      kSamePhase,  kSameStage,        {x::kKeepLost, x::kPend, x::kStopPass, x::kInterrupt, x::kInterruptVote}},
   {"expired",              kVoting,                kAnyStage,          E::kExpired,      g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kStopPeers, x::kInterrupt}},
   {"cancelled",            kVoting,                kAnyStage,          E::kCancelled,    g::kAlways,      kSamePhase,  kSameStage,        {x::kPend, x::kStopPass, x::kStopPeers, x::kInterrupt}},
   {"lost-at-end",          kEnding,                kAnyStage,          E::kPeerLost,     g::kAlways,      kSamePhase,  kSameStage,        {x::kInterruptVote}},

@@ -105,6 +105,11 @@ const Effect kLatch{"latch", [](PushState& s, const Event& e, Actions&) {
                     }};
 const Effect kPend{"pend",
                    [](PushState& s, const Event& e, Actions&) { s.pending.merge(e.status); }};
+const Effect kKeepLost{"keep lost", [](PushState& s, const Event& e, Actions&) {
+                         if (s.lost.ok()) {
+                           s.lost = e.status;
+                         }
+                       }};
 const Effect kPeerStopped{"peer stopped",
                           [](PushState& s, const Event&, Actions&) { s.peerStopped = true; }};
 const Effect kKeepFirst{
@@ -112,6 +117,7 @@ const Effect kKeepFirst{
 const Effect kKeepOwn{"keep own", [](PushState& s, const Event& e, Actions&) {
                         s.agreementDead = true;
                         s.failed = true;
+                        s.first.merge(s.lost);
                         s.first.merge(s.local);
                         s.first.merge(s.pending);
                         s.first.merge(e.status);

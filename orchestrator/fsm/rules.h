@@ -38,6 +38,7 @@ namespace pushrod::orchestrator::effect {
 // State only.
 extern const Effect kLatch;         ///< keeps the event's failure as this rank's
 extern const Effect kPend;          ///< keeps the event's failure for the next ballot
+extern const Effect kKeepLost;      ///< keeps which rank is gone
 extern const Effect kPeerStopped;   ///< another rank ended the pass
 extern const Effect kKeepFirst;     ///< keeps the verdict's first failure as the push's
 extern const Effect kKeepOwn;       ///< agreement died: keeps this rank's failure as the push's
