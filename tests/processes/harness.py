@@ -12,6 +12,7 @@ import pathlib
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -34,6 +35,21 @@ def wait_until(condition, limit, what):
         if time.monotonic() > end:
             raise AssertionError(f"not within {limit} s: {what}")
         select.select([], [], [], 0.02)
+
+
+def free_port():
+    """A port below the system's own range whose successor, the store's, is free as well."""
+    start = (os.getpid() * 31 + time.monotonic_ns() // 1000) % 5000
+    for offset in range(5000):
+        port = 20000 + 2 * ((start + offset) % 5000)
+        try:
+            with socket.socket() as first, socket.socket() as second:
+                first.bind(("127.0.0.1", port))
+                second.bind(("127.0.0.1", port + 1))
+            return port
+        except OSError:
+            continue
+    raise AssertionError("no free port")
 
 
 def request(port, method, path, body=None, limit=10):
@@ -139,6 +155,14 @@ class Case(unittest.TestCase):
             engine.stop()
         shutil.rmtree(self.folder)
 
+    def await_that(self, condition, limit, what):
+        """wait_until, with what the ranks printed when it fails."""
+        try:
+            return wait_until(condition, limit, what)
+        except AssertionError as error:
+            logs = [path.read_text(errors="replace") for path in self.folder.glob("rank-*.log")]
+            raise AssertionError(f"{error}\n" + "\n".join(logs)) from None
+
     def engine(self, name, *flags, port=0):
         engine = Engine(self.folder, name, *flags, port=port)
         self.engines.append(engine)
@@ -192,7 +216,7 @@ class Case(unittest.TestCase):
     def ranks(self, config, checkpoint, version, count):
         """`count` rank processes as a launcher starts them. Their output goes to files. `config`
         may be a list, one for each rank."""
-        port = 20000 + (os.getpid() * 7 + time.monotonic_ns() // 1000) % 20000
+        port = free_port()
         for rank in range(count):
             environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count),
                                LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",

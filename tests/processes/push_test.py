@@ -6,7 +6,6 @@ import signal
 import unittest
 
 import harness
-from harness import wait_until
 
 
 class CleanPush(harness.Case):
@@ -205,7 +204,7 @@ class Ranks(harness.Case):
         engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
                        "after_chunks": 1})
         ranks = self.ranks(config, folder, "1", 4)
-        wait_until(lambda: engine.journal("chunk"), 30, "the stream to run")
+        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
         ranks[2].kill()
         for rank in (0, 1, 3):
             # timeouts.agreement + 1 s, and the closing of the session.
@@ -220,7 +219,7 @@ class Ranks(harness.Case):
         engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
                        "after_chunks": 1})
         ranks = self.ranks(config, folder, "1", 2)
-        wait_until(lambda: engine.journal("chunk"), 30, "the stream to run")
+        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
         ranks[1].send_signal(signal.SIGTERM)
         self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 143, self.rank_log(1))
         self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 3, self.rank_log(0))
@@ -252,7 +251,7 @@ class StaleState(harness.Case):
         folder, _ = self.checkpoint("v1", harness.layered("1"))
         engine.faults({"route": "finish_weight_update", "nth": 2, "do": "delay", "seconds": 2})
         ranks = self.ranks(self.config([engine]), folder, "1", 2)
-        wait_until(lambda: len(engine.calls("finish_weight_update")) == 2, 30, "the finish")
+        self.await_that(lambda: len(engine.calls("finish_weight_update")) == 2, 30, "the finish")
         harness.request(engine.port, "POST", "/resume")
         for rank, process in enumerate(ranks):
             self.assertEqual(process.wait(timeout=30 * harness.SLOW), 3, self.rank_log(rank))
