@@ -46,3 +46,9 @@ if(PUSHROD_FUZZ)
   # Coverage for the fuzzer to steer by; the targets themselves add its main program.
   target_compile_options(pushrod_build_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# Limits of tests are multiplied by this: sanitizers are several times slower.
+set(PUSHROD_TEST_SLOW 1)
+if(PUSHROD_SANITIZE)
+  set(PUSHROD_TEST_SLOW 6)
+endif()
