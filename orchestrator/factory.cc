@@ -23,6 +23,8 @@ class ConcreteAdapters final : public Adapters {
 
   std::vector<std::unique_ptr<EngineClient>>& engines() override { return engines_; }
 
+  [[nodiscard]] const Status& refusal() const override { return refusal_; }
+
   Status buildSender(const Config& config,
                      net::IoExecutor& executor,
                      metrics::PushMetrics& metrics,
@@ -47,6 +49,7 @@ class ConcreteAdapters final : public Adapters {
   }
 
   std::unique_ptr<ranks::Ranks> ranks_;
+  Status refusal_;
 
  private:
   std::unique_ptr<DataPlane> plane_;
@@ -79,9 +82,7 @@ Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
   }
   adapters->ranks_ = std::move(*meeting);
   if (rank.rank == 0) {
-    if (Status status = adapters->buildSender(config, executor, metrics, log); !status.ok()) {
-      return status;
-    }
+    adapters->refusal_ = adapters->buildSender(config, executor, metrics, log);
   }
   return std::unique_ptr<Adapters>(std::move(adapters));
 }

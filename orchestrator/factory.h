@@ -32,6 +32,9 @@ class Adapters {
   virtual DataPlane* plane() = 0;
   /// In configuration order; empty on ranks that never talk to engines. Control thread.
   virtual std::vector<std::unique_ptr<EngineClient>>& engines() = 0;
+  /// Why this rank cannot push although it can meet the others. Only rank 0 looks at some keys, so
+  /// the others learn of it by the push.
+  [[nodiscard]] virtual const Status& refusal() const = 0;
 };
 
 /// Composes them. Contacts nobody; refuses what configuration asks for and this build has not.

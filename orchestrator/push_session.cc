@@ -169,6 +169,7 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
     return config::firstDifference(mine, rank0);
   };
   push.earlierNames = earlierNames_;
+  push.refusal = adapters_->refusal();
   push.engines = makeSlots(push.version, push.marker);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
   DriverParts parts{
@@ -183,6 +184,9 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
         caller.stop();
       });
   driver_->start();
+  if (!cancelled_.ok()) {
+    driver_->cancel(std::exchange(cancelled_, Status()));
+  }
 }
 
 Result<PushReport> PushSession::push(const PushRequest& request) {
@@ -209,6 +213,8 @@ void PushSession::cancel(const Status& reason) {
   executor_.post([this, reason] {
     if (driver_ != nullptr) {
       driver_->cancel(reason);
+    } else {
+      cancelled_.merge(reason);
     }
   });
 }

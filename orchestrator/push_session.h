@@ -66,6 +66,7 @@ class PushSession {
 
   std::string address_;
   std::uint64_t epoch_ = 0;
+  Status cancelled_;  ///< an order to stop that came before the push it stops
 };
 
 }  // namespace pushrod::orchestrator

@@ -112,7 +112,9 @@ std::string PushReport::summary() const {
     return text;
   }
   text += ". Cause: " + firstCause.toString() + ".";
-  if (!engines.empty()) {
+  if (outcome == PushOutcome::kRefused) {
+    text += " No engine was contacted.";
+  } else if (!engines.empty()) {
     text += " Engines: ";
     for (std::size_t i = 0; i < engines.size(); ++i) {
       text += (i == 0 ? "" : "; ") + engineLine(engines[i]);

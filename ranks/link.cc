@@ -334,10 +334,12 @@ void Link::armTick() {
 
 void Link::noticeOversleep() {
   const TimePoint now = executor_.now();
-  if (tickTimer_ == 0 || now - due_ <= options_.agreement) {
+  // Counted from this rank's last beat, as the others count: one that wakes when they have just
+  // given it up must not take their leaving for a failure of theirs.
+  const auto silence = std::chrono::duration_cast<Duration>(now - due_) + interval_;
+  if (tickTimer_ == 0 || silence <= options_.agreement) {
     return;
   }
-  const auto silence = std::chrono::duration_cast<Duration>(now - due_) + interval_;
   executor_.cancel(tickTimer_);
   armTick();
   // What the others said meanwhile is still unread: they are not the silent ones.

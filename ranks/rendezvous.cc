@@ -168,7 +168,7 @@ Status Rendezvous::openTcp(const std::vector<std::string>& addresses,
   // it is that one: the first to bind serves, the others find the port taken.
   const auto own = std::find_if(addresses.begin(), addresses.end(), isLocalAddress);
   if (own != addresses.end() && options_.rank.localRank == 0 && server_ == nullptr) {
-    (void)serve(*own, deadline);
+    serveError_ = serve(*own, deadline);
   }
   auto client = std::make_unique<TcpStore>(addresses, address_.port, address_.toString());
   PollPause pause;
@@ -210,7 +210,9 @@ Status Rendezvous::nobodyServes(const std::vector<std::string>& addresses,
   return Status(Code::kUnavailable,
                 "no rank serves the store " + where + from + ": " +
                     (own ? "this host owns the address, but " : "this host does not own it, ") +
-                    rankZero + "; last try: " + last.message() + "; " + advice);
+                    rankZero +
+                    (serveError_.ok() ? "" : "; serving it here failed: " + serveError_.message()) +
+                    "; last try: " + last.message() + "; " + advice);
 }
 
 Result<std::string> Rendezvous::chooseAddress(Deadline deadline) {

@@ -86,6 +86,7 @@ class Rendezvous {
   RendezvousOptions options_;
   StoreAddress address_;
   std::vector<std::string> storeAddresses_;
+  Status serveError_;  ///< why this rank does not serve the store although it may
   std::unique_ptr<TcpStoreServer> server_;  ///< lives on the control thread
   std::unique_ptr<Store> store_;
   std::string bind_;

@@ -16,6 +16,7 @@
 #include "tools/rank_gather.h"
 #include "tools/report_file.h"
 #include "tools/sources/checkpoint_source.h"
+#include "tools/sources/refused_source.h"
 #include "tools/sources/strict_json.h"
 
 namespace pushrod::tools {
@@ -124,7 +125,8 @@ int RankRunner::run() {
   if (options_.orders) {
     code = pushOrders();
   } else {
-    const RankResult result = push(*checkpoint_, options_.version);
+    const RankResult result =
+        refused_.ok() ? push(*checkpoint_, options_.version) : refuseTogether();
     publish(result);
     code = result.exit;
   }
@@ -148,6 +150,12 @@ Status RankRunner::prepare() {
   if (options_.orders) {
     return {};
   }
+  refused_ = openFiles();
+  // Other ranks may have what this one lacks; they would wait for it.
+  return rank_.size > 1 ? Status() : refused_;
+}
+
+Status RankRunner::openFiles() {
   Status report = options_.report.empty() ? Status() : checkReportPath(options_.report);
   if (!report) {
     return report;
@@ -235,6 +243,14 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
   RankResult result = resultOf(coordinator_->push(request));
   lastFailed_ = result.exit != 0;
   return result;
+}
+
+RankResult RankRunner::refuseTogether() {
+  RefusedSource source(refused_);
+  PushRequest request;
+  request.version = options_.version;
+  request.weights = &source;
+  return resultOf(coordinator_->push(request));
 }
 
 void RankRunner::publish(const RankResult& result) const {

@@ -35,9 +35,13 @@ class RankRunner {
 
  private:
   Status prepare();
+  /// What the push needs of this rank's host.
+  Status openFiles();
   Status connect();
   int pushOrders();
   RankResult push(const Checkpoint& checkpoint, const std::string& version);
+  /// Tells all ranks why this one cannot push.
+  RankResult refuseTogether();
   void publish(const RankResult& result) const;
   void linger() const;
   [[nodiscard]] int exitCode(int code) const;
@@ -47,7 +51,8 @@ class RankRunner {
   Config config_;
   Rank rank_;
   std::unique_ptr<common::StderrLogSink> log_;
-  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<Checkpoint> checkpoint_;  ///< null: `refused_` says why
+  Status refused_;
   std::unique_ptr<ShareGather> gather_;
   bool lastFailed_ = false;
   std::unique_ptr<PushCoordinator> coordinator_;

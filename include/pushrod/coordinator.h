@@ -58,8 +58,9 @@ class PushCoordinator {
   /// refused push is in the result, not an error; an error means that no push was made or that its
   /// verdict could not be learnt here (code unavailable: outcome unknown).
   Result<PushReport> push(const PushRequest& request);
-  /// Ends a running push on all ranks as a failed one; engines stay paused unless verified. Any
-  /// thread. `reason` becomes the first cause.
+  /// Ends the running push on all ranks as a failed one; engines stay paused unless verified. When
+  /// none runs, the next one ends as soon as it begins. Any thread. `reason` becomes the first
+  /// cause.
   void cancel(const std::string& reason);
   /// Host and port of the status server, empty when there is none.
   [[nodiscard]] std::string metricsAddress() const;

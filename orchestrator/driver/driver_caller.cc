@@ -176,6 +176,9 @@ void PushDriver::startVote() {
   request.kind = ActionKind::kVote;
   request.key = key();
   request.ballot.status = state_.local;
+  if (state_.stage == Stage::kConfigVote && !push_.refusal.ok()) {
+    request.ballot.status.merge(mine(push_.refusal));
+  }
   request.ballot.digest = digest();
   request.deadline = voteDeadline();
   if (state_.leader) {

@@ -66,14 +66,28 @@ void PushDriver::armDrain() {
       return;
     }
     drain_ = 0;
-    const std::string why =
-        runner_.busy() ? "the engines did not answer" : "the engines answered while bytes remained";
-    feed(Event{EventKind::kDrained,
-               mine(Status(Code::kDeadlineExceeded,
-                           why + " within timeouts.drain of the end of the other side",
-                           Outcome::kUnknown)),
-               {}});
+    feed(Event{EventKind::kDrained, drainCause(), {}});
   });
+}
+
+Status PushDriver::drainCause() const {
+  const std::vector<std::string> silent = runner_.waiting();
+  Origin origin;
+  std::string why = "the engines answered while bytes remained";
+  if (silent.size() == 1) {
+    origin.engine = silent.front();
+    why = "it did not answer";
+  } else if (!silent.empty()) {
+    why = "engines " + silent.front();
+    for (std::size_t i = 1; i < silent.size(); ++i) {
+      why += ", " + silent[i];
+    }
+    why += " did not answer";
+  }
+  return mine(Status(Code::kDeadlineExceeded,
+                     why + " within timeouts.drain of the end of the other side",
+                     Outcome::kUnknown)
+                  .at(origin));
 }
 
 void PushDriver::disarm(Executor::TimerId& timer) {

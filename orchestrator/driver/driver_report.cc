@@ -77,7 +77,8 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
     report.error += (report.error.empty() ? "" : "; ") + ledger.closing.toString();
   }
   if (state_.phase == Phase::kFailed) {
-    report.remedy = remedyOf(ledger, report.outcome);
+    report.remedy = failedIn_ == Phase::kCheck ? "this push did not contact it"
+                                               : remedyOf(ledger, report.outcome);
   }
   return report;
 }

@@ -32,6 +32,7 @@ void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phas
     track.ended = false;
     track.ok = false;
     track.last.reset();
+    track.failure = Status();
     if (track.calling) {
       slots_[i].client->cancel(cancelReason_);
     }
@@ -79,6 +80,16 @@ void GoalRunner::cancel(const Status& reason) {
 void GoalRunner::fence(const Status& reason) {
   fence_ = reason;
   cancel(reason);
+}
+
+std::vector<std::string> GoalRunner::waiting() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; running_ && i < tracks_.size(); ++i) {
+    if (!tracks_[i].ended) {
+      names.push_back(slots_[i].client->name());
+    }
+  }
+  return names;
 }
 
 int GoalRunner::reached() const {
@@ -131,8 +142,7 @@ void GoalRunner::send(std::size_t engine, Call call) {
                  "the limit of this phase passed before " + std::string(callName(call.kind)),
                  Outcome::kNotSent);
     // What was to be resolved by this call is the cause; that there was no time left is not.
-    const std::optional<Reply>& last = tracks_[engine].last;
-    Status cause = last ? last->status : Status();
+    Status cause = tracks_[engine].failure;
     cause.merge(limit);
     end(engine, cause);
     settleIfDone();
@@ -174,6 +184,9 @@ void GoalRunner::onReply(
     hooks_.observed(engine, goal, call, reply);
   }
   if (generation == generation_) {
+    if (!reply.status.ok()) {
+      track.failure = reply.status;
+    }
     track.last = std::move(reply);
   }
   if (running_ && !track.ended) {

@@ -54,6 +54,8 @@ class GoalRunner {
 
   [[nodiscard]] bool busy() const { return running_; }
 
+  /// The engines that have not reached the running goal yet, nor failed.
+  [[nodiscard]] std::vector<std::string> waiting() const;
   /// How many engines have reached the running goal.
   [[nodiscard]] int reached() const;
   /// Waits, in the sense of events, for nothing any more: drops outstanding completions.
@@ -65,6 +67,7 @@ class GoalRunner {
     bool ended = false;
     bool ok = false;
     std::optional<Reply> last;
+    Status failure;  ///< of the last call under this goal that failed
     Executor::TimerId timer = 0;
   };
 

@@ -42,6 +42,8 @@ struct DriverPush {
   std::string marker;     ///< P7's label of this push, unique to it
   std::string agreement;  ///< the texts that ranks must agree on, version included
   std::vector<EngineSlot> engines;
+  /// Why this rank cannot push: its vote in `check`, so that all refuse.
+  Status refusal;
   /// Names that an earlier push of this job had (P18); null: none was made.
   std::shared_ptr<const std::set<std::string>> earlierNames;
   std::function<std::string(std::string_view mine, std::string_view rank0)> compareAgreement;
@@ -115,6 +117,7 @@ class PushDriver final : public RankLinkListener {
   [[nodiscard]] Deadline capped(Duration limit) const;
   [[nodiscard]] Deadline voteDeadline() const;
   void armDrain();
+  [[nodiscard]] Status drainCause() const;
   void disarm(Executor::TimerId& timer);
 
   // Report (driver_report.cc).
