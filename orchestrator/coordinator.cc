@@ -20,9 +20,8 @@ PushCoordinator::~PushCoordinator() {
   impl_->session->cancel(Status(Code::kCancelled, "the coordinator is destroyed"));
 }
 
-Result<std::unique_ptr<PushCoordinator>> PushCoordinator::create(const Config& config,
-                                                                 const Result<Rank>& rank,
-                                                                 CoordinatorOptions options) {
+Result<std::unique_ptr<PushCoordinator>> PushCoordinator::create(
+    const Config& config, const Result<Rank>& rank, const CoordinatorOptions& options) {
   if (!rank.ok()) {
     return rank.status();
   }

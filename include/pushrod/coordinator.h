@@ -49,7 +49,7 @@ class PushCoordinator {
   /// Checks the configuration against this build and starts the control thread. Contacts nobody.
   static Result<std::unique_ptr<PushCoordinator>> create(const Config& config,
                                                          const Result<Rank>& rank,
-                                                         CoordinatorOptions options = {});
+                                                         const CoordinatorOptions& options = {});
   ~PushCoordinator();
   PushCoordinator(const PushCoordinator&) = delete;
   PushCoordinator& operator=(const PushCoordinator&) = delete;
