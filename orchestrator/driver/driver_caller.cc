@@ -75,7 +75,7 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       onVote(std::move(result));
       return;
     case ActionKind::kShare:
-      onShared(std::move(result));
+      onShared(result);
       return;
     case ActionKind::kPrepare:
       onPrepared(result);
@@ -240,7 +240,7 @@ void PushDriver::startShare() {
   call(std::move(request));
 }
 
-void PushDriver::onShared(CallerResult result) {
+void PushDriver::onShared(const CallerResult& result) {
   if (!result.status.ok()) {
     holdLostVote(mine(result.status));
     return;

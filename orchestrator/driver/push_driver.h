@@ -93,7 +93,7 @@ class PushDriver final : public RankLinkListener {
   void call(CallerRequest request);
   void onCaller(ActionKind kind, Stage stage, CallerResult result);
   void onVote(CallerResult result);
-  void onShared(CallerResult result);
+  void onShared(const CallerResult& result);
   void onPrepared(const CallerResult& result);
   void onItem(const CallerResult& result, Stage stage);
   void startVote();
