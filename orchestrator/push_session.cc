@@ -7,6 +7,7 @@
 
 #include "common/ids.h"
 #include "config/agreement_text.h"
+#include "config/text_check.h"
 
 namespace pushrod::orchestrator {
 
@@ -192,6 +193,12 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
 Result<PushReport> PushSession::push(const PushRequest& request) {
   if (request.version.empty()) {
     return Status(Code::kInvalidArgument, "the version to push is empty");
+  }
+  if (!config::isPrintable(request.version)) {
+    // JSON cannot carry it: engines would refuse it with the last call, their weights half way.
+    return Status(Code::kInvalidArgument,
+                  "the version to push is not UTF-8 text without control characters; give "
+                  "another; no engine was contacted");
   }
   if (request.weights == nullptr) {
     return Status(Code::kInvalidArgument, "there is no weight source");

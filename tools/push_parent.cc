@@ -118,8 +118,9 @@ int runPushParent(const PushOptions& options) {
   }
   const Result<std::unique_ptr<PrivateFolder>> folder = PrivateFolder::create();
   if (!folder) {
-    printError(folder.status().message());
-    return kExitInternal;
+    printError(folder.status().message() +
+               "; set TMPDIR to a folder that may be written; no engine was contacted");
+    return kExitRefused;
   }
   SuperviseOptions supervision;
   supervision.ranks = options.ranks;

@@ -93,6 +93,12 @@ void PushDriver::onLost(int rank, const Status& reason) {
                        Outcome::kUnknown)
                     .at(origin);
   lost.addNote(reason.message());
+  if (!overslept_.ok()) {
+    // The others left because this rank was silent.
+    Status cause = overslept_;
+    cause.merge(lost);
+    lost = cause;
+  }
   feed(Event{EventKind::kPeerLost, lost, {}});
   if (lostVote_ != 0) {
     disarm(lostVote_);
@@ -110,9 +116,10 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
 
 void PushDriver::onOversleep(Duration silence) {
   runner_.fence(mine(Status(Code::kAborted, "this rank was stopped and contacts no engine")));
-  cancel(Status(Code::kUnavailable,
-                "this rank did not run for " + std::to_string(silence.count()) +
-                    " ms; the others may have gone on without it"));
+  overslept_ = mine(Status(Code::kUnavailable,
+                           "this rank did not run for " + std::to_string(silence.count()) +
+                               " ms; the others may have gone on without it"));
+  cancel(overslept_);
 }
 
 VoteKey PushDriver::key() const {

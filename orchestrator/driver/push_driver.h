@@ -158,6 +158,7 @@ class PushDriver final : public RankLinkListener {
   Executor::TimerId abort_ = 0;
   Executor::TimerId lostVote_ = 0;
   Status lostVoteStatus_;
+  Status overslept_;  ///< not ok: this rank was stopped for longer than the others wait
   Status prepareError_;
   Status gatherExpired_;
   Status planeFailure_;

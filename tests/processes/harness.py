@@ -173,7 +173,7 @@ class Case(unittest.TestCase):
         folder.mkdir()
         return folder, write_safetensors(folder / "model.safetensors", tensors)
 
-    def config(self, engines, **sections):
+    def config(self, engines, /, **sections):
         """`sections`: {"timeouts": {"request": "5s"}}; values are written as they are."""
         text = {"job": {"job": f"test-{os.getpid()}"},
                 "transport": {"kind": "tcp", "buffer": "32KiB"},
@@ -215,7 +215,7 @@ class Case(unittest.TestCase):
 
     def ranks(self, config, checkpoint, version, count):
         """`count` rank processes as a launcher starts them. Their output goes to files. `config`
-        may be a list, one for each rank."""
+        and `checkpoint` may be lists, one for each rank."""
         port = free_port()
         for rank in range(count):
             environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count),
@@ -224,7 +224,8 @@ class Case(unittest.TestCase):
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
                 self.command(config[rank] if isinstance(config, list) else config,
-                             checkpoint, version, "--report", str(self.folder / "ranks.json")),
+                             checkpoint[rank] if isinstance(checkpoint, list) else checkpoint,
+                             version, "--report", str(self.folder / "ranks.json")),
                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             log.close()
         return self.children[-count:]

@@ -24,6 +24,13 @@ void checkCombination(const PushOptions& options) {
   if (!options.orders && options.version.empty()) {
     throw CLI::RequiredError("--version, a text that is not empty,");
   }
+  if (options.version.starts_with("--")) {
+    // `--version=` with nothing behind it takes the next argument for its text.
+    throw CLI::ValidationError("--version",
+                               "'" + options.version +
+                                   "' looks like an option; "
+                                   "give the version's text");
+  }
 }
 
 }  // namespace
