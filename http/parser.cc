@@ -123,6 +123,10 @@ std::size_t ResponseParser::feed(std::string_view data) {
     impl_->parser->skip(impl_->bodyless);
     used += impl_->feed(data.substr(used));
   }
+  if (impl_->state != ParseState::kBad && impl_->parser->is_header_done() && status() < 100) {
+    impl_->state = ParseState::kBad;
+    impl_->error = "its status " + std::to_string(status()) + " is none";
+  }
   if (impl_->state != ParseState::kBad && impl_->parser->is_header_done() &&
       impl_->parser->need_eof()) {
     // It would end with the connection, so that a cut could not be told from its end.

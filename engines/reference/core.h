@@ -40,8 +40,6 @@ class Core : public std::enable_shared_from_this<Core> {
   /// From now on no call is answered. What is pending stays pending.
   void freeze() { frozen_ = true; }
 
-  [[nodiscard]] bool frozen() const { return frozen_; }
-
   /// Per worker, replies that will answer later calls.
   [[nodiscard]] std::vector<int> lag() const;
 

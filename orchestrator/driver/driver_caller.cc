@@ -343,7 +343,6 @@ void PushDriver::openChannel() {
   spec.epoch = push_.epoch;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     PlaneEngine engine;
-    engine.url = slots[i].client->url();
     engine.name = slots[i].client->name();
     engine.url = slots[i].client->url();
     engine.workers = slots[i].ledger.identity == nullptr ? 1 : slots[i].ledger.identity->worldSize;

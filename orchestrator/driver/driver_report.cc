@@ -24,7 +24,7 @@ std::string contentWord(const Ledger& ledger) {
     return "unknown";
   }
   if (!ledger.startSent) {
-    return "old";
+    return ledger.staleClosed ? "unknown" : "old";
   }
   if (!ledger.touched) {
     // Only start and finish were sent: without a tensor a session brings the old weights back.
@@ -36,6 +36,9 @@ std::string contentWord(const Ledger& ledger) {
 std::string remedyOf(const Ledger& ledger, const std::string& word) {
   if (word == "lost") {
     return "restart this engine, then push again";
+  }
+  if (word == "unknown" && ledger.staleClosed && !ledger.silent) {
+    return "do not resume it, as its content is not known; push again";
   }
   if (word == "unknown") {
     return ledger.startSent ? "push again; if it does not answer, restart it"

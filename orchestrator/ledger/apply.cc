@@ -113,6 +113,7 @@ void applyFinish(Ledger& ledger, const Call& call, const Reply& reply) {
   }
   // A session closed as it stood: whatever it held is loaded now. On releases whose failed update
   // keeps the session open, this close is itself the empty session (P15).
+  ledger.staleClosed = ledger.staleClosed || !ledger.startSent;
   const bool closes = ledger.identity == nullptr || ledger.identity->features.failedUpdateCloses;
   ledger.needsEmpty = closes;
   ledger.content = Content::kUnknown;

@@ -43,10 +43,11 @@ struct Ledger {
   bool pauseSent = false;
   bool pausedByUs = false;
   Label label = Label::kUnknown;
-  std::string labelText;   ///< as last read or set
-  std::string oldLabel;    ///< as found, when we replaced it by a marker
-  bool startSent = false;  ///< any start of this push, an empty session's included
-  bool emptyOpen = false;  ///< the open session is the empty one
+  std::string labelText;     ///< as last read or set
+  std::string oldLabel;      ///< as found, when we replaced it by a marker
+  bool startSent = false;    ///< any start of this push, an empty session's included
+  bool emptyOpen = false;    ///< the open session is the empty one
+  bool staleClosed = false;  ///< a session of an earlier run was closed as it stood (P39)
   bool updateSent = false;
   bool touched = false;  ///< an update of this push may have loaded something
   bool finishUnknown = false;

@@ -259,8 +259,10 @@ Next closed(const Ledger& ledger, const PushFacts& facts) {
     }
   }
   const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
-  const bool putBack = ledger.pausedByUs && !ledger.foundPaused && !asleep && !ledger.leftPaused &&
-                       ledger.session == Session::kClosed;
+  // Asleep, or loaded with what somebody's session left: its label proves nothing (P39).
+  const bool doubtful = asleep || ledger.leftPaused || ledger.staleClosed;
+  const bool putBack =
+      ledger.pausedByUs && !ledger.foundPaused && !doubtful && ledger.session == Session::kClosed;
   return putBack && !ledger.resumed ? ask(CallKind::kResume) : reached();
 }
 

@@ -125,7 +125,7 @@ void PushMonitor::onReply(
   parts_.board.setEngines(engines_);
 
   metrics::EngineGauges gauges;
-  gauges.up = ledger.reach == Reach::kUp;
+  gauges.up = ledger.reach == Reach::kUp && !ledger.silent;
   gauges.paused = ledger.paused == Paused::kYes;
   gauges.current = ledger.proved;
   gauges.replyLag = ledger.lag;

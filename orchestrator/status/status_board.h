@@ -34,7 +34,7 @@ class StatusBoard {
   void addReport(const PushReport& report);
 
   [[nodiscard]] PushProgress progress() const;
-  /// One JSON object; its fields are described in docs/status.md.
+  /// One JSON object; its fields are described in docs/report.md.
   [[nodiscard]] std::string json() const;
 
  private:

@@ -35,7 +35,8 @@ http::ServerResponse answer(const http::ServerRequest& request,
     response.body = board.json();
     return response;
   }
-  return text(404, "pages: /metrics /healthz /status\n");
+  const std::string pages = "pages: /metrics /healthz /status\n";
+  return request.path == "/" ? text(200, "pushrod, " + pages) : text(404, pages);
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ TEST(ResponseParser, RefusesAnAnswerWhoseEndCannotBeSeen) {
 TEST(ResponseParser, RefusesWhatIsNotHttp) {
   for (const char* text : {"SSH-2.0-OpenSSH_9\r\n\r\n",
                            "HTTP/1.1 abc OK\r\n\r\n",
+                           "HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n",
+                           "HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n",
                            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
                            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
                            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {

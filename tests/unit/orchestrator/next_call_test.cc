@@ -214,6 +214,30 @@ TEST(NextCall, ThePutBackRestoresLabelThenRuns) {
   EXPECT_EQ(engine.label, "v1");
 }
 
+TEST(NextCall, WhatASessionOfAnEarlierRunLeftIsNotPutBack) {
+  Ledger ledger = pausedLedger();
+  ledger.session = Session::kOpen;
+  const PushFacts facts = theFacts();
+  TrueEngine engine;
+  Call close;
+  close.kind = CallKind::kFinish;
+  ledger = apply(ledger, Goal::kClean, close, engine.answer(close), facts);
+  ASSERT_EQ(ledger.session, Session::kClosed);
+  ledger.oldLabel = "v1";
+  ledger.label = Label::kMarker;
+  engine.label = "pushrod-job-1";
+  EXPECT_EQ(wayTo(Goal::kClosed, ledger, engine, facts), (Calls{CallKind::kSetVersion}))
+      << "its label goes back, but nobody knows what it would generate with (P39)";
+}
+
+TEST(NextCall, AnEngineFoundAsleepIsNotPutBack) {
+  Ledger ledger = pausedLedger();
+  EngineIdentity identity = *anEngine();
+  identity.asleep = true;
+  ledger.identity = std::make_shared<const EngineIdentity>(identity);
+  EXPECT_EQ(nextCall(ledger, Goal::kClosed, theFacts(), nullptr).kind, Next::Kind::kReached);
+}
+
 TEST(NextCall, AStartOnAnyEngineForbidsThePutBack) {
   Ledger ledger = pausedLedger();
   PushFacts facts = theFacts();
