@@ -119,7 +119,7 @@ void GoalRunner::advance(std::size_t engine) {
       end(engine, next.status);
       return;
     case Next::Kind::kCall:
-      send(engine, std::move(next.call));
+      send(engine, next.call);
       return;
     case Next::Kind::kWait:
       break;
@@ -135,7 +135,7 @@ void GoalRunner::advance(std::size_t engine) {
       });
 }
 
-void GoalRunner::send(std::size_t engine, Call call) {
+void GoalRunner::send(std::size_t engine, const Call& call) {
   EngineSlot& slot = slots_[engine];
   if (deadline_.passed(executor_)) {
     Status limit(Code::kDeadlineExceeded,

@@ -72,7 +72,7 @@ class GoalRunner {
   };
 
   void advance(std::size_t engine);
-  void send(std::size_t engine, Call call);
+  void send(std::size_t engine, const Call& call);
   void onReply(
       std::size_t engine, std::uint64_t generation, Goal goal, const Call& call, Reply reply);
   void end(std::size_t engine, const Status& status);

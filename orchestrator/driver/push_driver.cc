@@ -131,7 +131,7 @@ Status PushDriver::mine(const Status& status) const {
       Origin{parts_.rank.rank, {}, state_.phase, push_.epoch, static_cast<int>(state_.attempt)});
 }
 
-void PushDriver::feed(Event event) {
+void PushDriver::feed(const Event& event) {
   if (finished_) {
     return;
   }

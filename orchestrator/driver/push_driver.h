@@ -85,7 +85,7 @@ class PushDriver final : public RankLinkListener {
   [[nodiscard]] const Manifest* manifest() const { return manifest_.get(); }
 
  private:
-  void feed(Event event);
+  void feed(const Event& event);
   void perform(const Action& action);
   void enterPhase(Phase from);
 

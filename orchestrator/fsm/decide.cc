@@ -15,7 +15,6 @@ bool wouldRepeat(Phase phase, const Status& first) {
   switch (first.code()) {
     case Code::kInvalidArgument:
     case Code::kFailedPrecondition:
-      return true;
     case Code::kCancelled:
       return true;
     case Code::kDataMismatch:

@@ -121,8 +121,8 @@ struct PushState {
   bool failed = false;  ///< the push will not succeed
   Status local;         ///< this rank's failure since the last vote
   Status pending;       ///< trouble heard while a ballot was already cast; part of the next one
-  Status lost;          ///< the first rank heard to be gone: what broke the votes and gathers after it
-  Status first;         ///< the push's first cause, once agreed (or once agreement died)
+  Status lost;   ///< the first rank heard to be gone: what broke the votes and gathers after it
+  Status first;  ///< the push's first cause, once agreed (or once agreement died)
 };
 
 }  // namespace pushrod::orchestrator

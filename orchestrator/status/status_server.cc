@@ -61,12 +61,13 @@ Result<std::unique_ptr<StatusServer>> StatusServer::start(net::IoExecutor& execu
   http::ServerOptions options;
   options.address = host;
   options.port = static_cast<std::uint16_t>(port == 0 ? 0 : port + portOffset);
-  Result<std::unique_ptr<http::Server>> server = http::Server::listen(
-      executor,
-      options,
-      [&metrics, &board](http::ServerRequest request, std::unique_ptr<http::Responder> responder) {
-        responder->send(answer(request, metrics, board));
-      });
+  Result<std::unique_ptr<http::Server>> server =
+      http::Server::listen(executor,
+                           options,
+                           [&metrics, &board](const http::ServerRequest& request,
+                                              std::unique_ptr<http::Responder> responder) {
+                             responder->send(answer(request, metrics, board));
+                           });
   if (!server.ok()) {
     return server.status();
   }

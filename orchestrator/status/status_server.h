@@ -12,7 +12,8 @@
 
 namespace pushrod::orchestrator {
 
-/// Serves /metrics, /healthz, /status and, at /, their list; read-only. The board and the metrics outlive it.
+/// Serves /metrics, /healthz, /status and, at /, their list; read-only. The board and the metrics
+/// outlive it.
 class StatusServer {
  public:
   /// `listen` is metrics.listen ("host:port"); `portOffset` is added to a port that is not 0.
