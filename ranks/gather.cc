@@ -55,6 +55,7 @@ Status Gather::fail(const Status& status) {
 
 Status Gather::agreeOnGeneration(Deadline deadline) {
   std::vector<std::string> keys;
+  keys.reserve(static_cast<std::size_t>(size()));
   for (int each = 0; each < size(); ++each) {
     keys.push_back(rendezvous_.key("gather/at/" + std::to_string(each)));
   }
