@@ -39,7 +39,7 @@ const Row kTable[] = {
   // check: same configuration, same manifest, before any engine hears of us
   {"begin",                in(P::kIdle),           S::kNone,           E::kBegin,        g::kAlways,      P::kCheck,   S::kMeet,          {x::kMeet}},
   {"met",                  in(P::kCheck),          S::kMeet,           E::kLocalDone,    g::kOk,          kSamePhase,  S::kConfigVote,    {x::kVote}},
-  {"not-met",              in(P::kCheck),          S::kMeet,           E::kLocalDone,    g::kAlways,      P::kFailed,  S::kNone,          {x::kKeepOwn, x::kFinish}},
+  {"not-met",              in(P::kCheck),          S::kMeet,           E::kLocalDone,    g::kAlways,      P::kFailed,  S::kNone,          {x::kKeepOwn, x::kStopPeers, x::kFinish}},
   {"config-stopped",        in(P::kCheck),           S::kConfigVote,     E::kVerdict,      g::kGoEqualStopped,kSamePhase,  S::kManifestVote,  {x::kVote}},
   {"config-equal",         in(P::kCheck),          S::kConfigVote,     E::kVerdict,      g::kGoEqual,     kSamePhase,  S::kManifest,      {x::kManifest}},
   {"config-differs",       in(P::kCheck),          S::kConfigVote,     E::kVerdict,      g::kGo,          kSamePhase,  S::kConfigShare,   {x::kShare}},

@@ -106,7 +106,10 @@ const Effect kLatch{"latch", [](PushState& s, const Event& e, Actions&) {
 const Effect kPend{"pend",
                    [](PushState& s, const Event& e, Actions&) { s.pending.merge(e.status); }};
 const Effect kKeepLost{"keep lost", [](PushState& s, const Event& e, Actions&) {
-                         if (s.lost.ok()) {
+                         // A rank that said why it leaves has given the cause itself.
+                         const bool told =
+                             !s.pending.ok() && s.pending.origin().rank == e.status.origin().rank;
+                         if (s.lost.ok() && !told) {
                            s.lost = e.status;
                          }
                        }};
