@@ -30,20 +30,25 @@ RankResult refusal(const Status& why) {
   return result;
 }
 
+/// A failure of an engine or of rank 0's own work names rank 0 too, but comes from a living one.
+bool saysRankZeroIsGone(const Status& cause) {
+  return cause.code() == Code::kUnavailable && cause.outcome() == Outcome::kUnknown &&
+         cause.origin().rank == 0 && cause.origin().engine.empty();
+}
+
 RankResult resultOf(const Result<PushReport>& pushed) {
   RankResult result;
   if (!pushed) {
     result.exit = exitOfPushError(pushed.status());
     result.outcome = "unknown";
     result.summary = pushed.status().toString();
-    result.rankZeroLost = pushed.status().origin().rank == 0;
     return result;
   }
   result.exit = exitOfReport(*pushed);
   result.outcome = pushOutcomeName(pushed->outcome);
   result.report = pushed->toJson();
   result.summary = pushed->summary();
-  result.rankZeroLost = !pushed->firstCause.ok() && pushed->firstCause.origin().rank == 0;
+  result.rankZeroLost = saysRankZeroIsGone(pushed->firstCause);
   return result;
 }
 
@@ -274,8 +279,9 @@ void RankRunner::publish(const RankResult& result) const {
   } else if (rank_.rank == 0) {
     print(result.summary + "\n");
   }
-  const int writer = result.rankZeroLost ? 1 : 0;  // The lowest rank known to live.
-  if (!options_.report.empty() && !result.report.empty() && rank_.rank == writer) {
+  // The lowest rank known to live.
+  const bool mine = rank_.rank == 0 || (rank_.rank == 1 && result.rankZeroLost);
+  if (!options_.report.empty() && !result.report.empty() && mine) {
     const Status written = writeReportFile(options_.report, result.report + "\n");
     if (!written) {
       printError(written.toString());

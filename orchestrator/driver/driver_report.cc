@@ -33,16 +33,25 @@ std::string contentWord(const Ledger& ledger) {
   return "mixed";
 }
 
+std::string remedyOfUnknown(const Ledger& ledger) {
+  if (ledger.startSent) {
+    return "push again; if it does not answer, restart it";
+  }
+  if (ledger.silent) {
+    return "make it reachable, then push again";
+  }
+  if (ledger.staleClosed) {
+    return "do not resume it, as its content is not known; push again";
+  }
+  return ledger.error.ok() ? "push again" : "mend what its error names, then push again";
+}
+
 std::string remedyOf(const Ledger& ledger, const std::string& word) {
   if (word == "lost") {
     return "restart this engine, then push again";
   }
-  if (word == "unknown" && ledger.staleClosed && !ledger.silent) {
-    return "do not resume it, as its content is not known; push again";
-  }
   if (word == "unknown") {
-    return ledger.startSent ? "push again; if it does not answer, restart it"
-                            : "make it reachable, then push again";
+    return remedyOfUnknown(ledger);
   }
   if (word == "mixed") {
     return "do not resume it; push again";

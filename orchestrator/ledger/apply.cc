@@ -201,7 +201,8 @@ Ledger Ledger::forNextAttempt() const {
 Ledger apply(
     Ledger ledger, Goal goal, const Call& call, const Reply& reply, const PushFacts& facts) {
   ledger.lag = reply.lag;
-  ledger.silent = !reply.status.ok() && reply.httpStatus == 0;
+  ledger.silent =
+      !reply.status.ok() && reply.httpStatus == 0 && reply.status.outcome() != Outcome::kRejected;
   switch (call.kind) {
     case CallKind::kIdentify:
       applyIdentity(ledger, reply, facts);

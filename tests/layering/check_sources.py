@@ -24,6 +24,12 @@ LAYERS["tools"] = set(LAYERS) | {"tools"}
 # Adapters of one folder do not know each other either.
 ADAPTERS = {"engines": {"vllm", "reference"}, "transports": {"tcp", "nccl", "ipc", "shm"}}
 
+# Only the composition root names adapters; what the rest of its folder shares with them is pure.
+COMPOSITION_ROOT = "orchestrator/factory.cc"
+CONCRETE = re.compile(r"^(engines/|ranks/|transports/(tcp|nccl|ipc|shm)/)")
+# Nothing waits for a time to pass, and every thread has an owner that joins it.
+UNOWNED_WAIT = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(|[.>]detach\(\)")
+
 # Third-party headers and the folders that may include them. Tests may use what they test with.
 THIRD_PARTY = [
     (re.compile(r"^boost/(asio|beast)(/|\.hpp)"), {"net", "http"}),
@@ -68,6 +74,8 @@ def check_include(path, quote, header, exists):
         elif target != folder and target not in LAYERS[folder]:
             yield f"{folder} may not include {target}"
         yield from check_adapter(path, folder, header)
+        if folder == "orchestrator" and path != COMPOSITION_ROOT and CONCRETE.match(header):
+            yield f"only {COMPOSITION_ROOT} may include an adapter"
     for pattern, owners in THIRD_PARTY:
         if quote == "<" and pattern.match(header) and folder not in owners:
             yield f"<{header}> may be included only in {' and '.join(sorted(owners))}"
@@ -111,6 +119,8 @@ def check_text(path, text, exists):
                 yield number, fault
         elif path.startswith(PURE) and CLOCK_READ.search(line):
             yield number, "the pure core may not read a clock"
+        if path.split("/")[0] in LAYERS and UNOWNED_WAIT.search(line):
+            yield number, "no sleeping and no detached thread: wait for the event, with a limit"
 
 
 def source_paths(top):

@@ -53,6 +53,17 @@ class Rules(unittest.TestCase):
         self.refused("orchestrator/fsm/a.cc", '#include "net/io_executor.h"\n', "pure core")
         self.refused("orchestrator/fsm/a.cc", "auto t = steady_clock::now();\n", "read a clock")
 
+    def test_only_the_composition_root_names_adapters(self):
+        for header in ["ranks/meeting.h", "engines/vllm/factory.h", "transports/tcp/plane.h"]:
+            self.allowed("orchestrator/factory.cc", f'#include "{header}"\n')
+            self.refused("orchestrator/driver/a.cc", f'#include "{header}"\n', "may include an adapter")
+        self.allowed("orchestrator/driver/a.cc", '#include "transports/chunk_plan.h"\n')
+
+    def test_nothing_sleeps_and_no_thread_is_let_go(self):
+        self.refused("net/a.cc", "std::this_thread::sleep_for(limit);\n", "no sleeping")
+        self.refused("tools/a.cc", "thread.detach();\n", "detached")
+        self.allowed("tools/a.cc", "// A detached view that sleeps\n")
+
     def test_public_headers_are_std_only(self):
         self.allowed("include/pushrod/a.h", "#include <pushrod/b.h>\n#include <string>\n")
         self.refused("include/pushrod/a.h", '#include "common/log.h"\n', "public header")

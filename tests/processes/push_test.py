@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole pushes: real ranks, real Gloo, real sockets, reference engines."""
 
+import json
 import re
 import signal
 import unittest
@@ -224,6 +225,31 @@ class Ranks(harness.Case):
         self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 143, self.rank_log(1))
         self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 3, self.rank_log(0))
         self.assertTrue(engine.state()["paused"])
+
+    def test_rank_zero_writes_the_report_of_a_failed_push(self):
+        engine = self.engine("e0")
+        config = self.config([engine])
+        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        engine.faults({"route": "pause", "nth": 1, "do": "status", "status": 400})
+        for rank in self.ranks(config, folder, "1", 2):
+            self.assertEqual(rank.wait(timeout=30 * harness.SLOW), 3)
+        report = json.loads((self.folder / "ranks.json").read_text())
+        self.assertEqual((report["outcome"], report["first_cause"]["engine"]), ("failed", "e0"))
+        self.assertEqual(report["engines"][0]["outcome"], "old")
+
+    def test_the_next_rank_writes_it_when_rank_zero_is_gone(self):
+        engine = self.engine("e0")
+        config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
+        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
+                       "after_chunks": 1})
+        ranks = self.ranks(config, folder, "1", 2)
+        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
+        ranks[0].kill()
+        self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 3, self.rank_log(1))
+        report = json.loads((self.folder / "ranks.json").read_text())
+        self.assertEqual((report["outcome"], report["first_cause"]["rank"]), ("failed", 0))
+        self.assertIn("rank 0 is gone", report["first_cause"]["message"])
 
     def test_ranks_configured_differently_refuse(self):
         engine = self.engine("e0")
