@@ -2,6 +2,7 @@
 #include "ranks/redis_store.h"
 
 #include <algorithm>
+#include <cstring>
 #include <sys/time.h>
 #include <utility>
 
@@ -21,6 +22,14 @@ timeval limitOf(Deadline deadline) {
   limit.tv_sec = static_cast<decltype(limit.tv_sec)>(left / kMilli);
   limit.tv_usec = static_cast<decltype(limit.tv_usec)>((left % kMilli) * kMilli);
   return limit;
+}
+
+/// hiredis' text, which lies in an array inside the context.
+std::string errorOf(const redisContext* context) {
+  if (context == nullptr) {
+    return "no memory";
+  }
+  return {context->errstr, strnlen(context->errstr, sizeof context->errstr)};
 }
 
 }  // namespace
@@ -45,7 +54,7 @@ Status RedisStore::connect(Deadline deadline) {
     if (context_ != nullptr && context_->err == 0) {
       return Status();
     }
-    why = "cannot be reached: " + std::string(context_ != nullptr ? context_->errstr : "no memory");
+    why = "cannot be reached: " + errorOf(context_.get());
     context_.reset();
   }
   return failed(why);
@@ -71,7 +80,7 @@ Status RedisStore::command(const std::vector<std::string>& parts, Deadline deadl
           context_.get(), static_cast<int>(parts.size()), texts.data(), sizes.data())),
       [](redisReply* each) { freeReplyObject(each); });
   if (reply == nullptr) {
-    const std::string why = context_->errstr;
+    const std::string why = errorOf(context_.get());
     context_.reset();
     return deadline.passed(SteadyClock())
                ? failed("did not answer in time", Code::kDeadlineExceeded)
