@@ -218,6 +218,11 @@ Status httpVerdict(CallKind kind,
   if (isSuccess(response.status)) {
     return {};
   }
+  if (response.status < 300) {
+    return {Code::kUnavailable,
+            answered(where, response) + ", which is no HTTP status of an answer",
+            Outcome::kUnknown};
+  }
   if (response.status < 400) {
     return {Code::kUnavailable,
             answered(where, response) +

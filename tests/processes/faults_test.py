@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failures from outside, whatever they are: the push ends within its limits, all ranks say the same,
+nobody is resumed with other weights than reported, and healthy engines keep no session."""
+
+import re
+import signal
+import socket
+import subprocess
+import threading
+import unittest
+
+import harness
+
+SHORT = {"push": "20s", "connect": "3s", "startup": "3s", "init": "2s", "request": "2s",
+         "pause": "2s", "resume": "2s", "progress": "2s", "drain": "1s", "gather": "3s",
+         "agreement": "2s", "shutdown": "2s"}
+
+
+def answer(body):
+    return (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+            + str(len(body)).encode() + b"\r\n\r\n" + body)
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+RUBBISH = {
+    "html": answer(b"<html>nginx</html>"),
+    "empty": answer(b""),
+    "null": answer(b"null"),
+    "deep": answer(b"[" * 100000),
+    "not-utf8": answer(b'{"version":"\xff\xfe"}'),
+    "no-number": answer(b'{"version":"0.33.0","world_size":99999999999999999999}'),
+    "control": answer(b'{"version":"0.33\\u001b[31m\\u0000"}'),
+    "long": answer(b'{"version":"' + b"9" * 1000000 + b'"}'),
+    "ancient": answer(b'{"version":"0.1.0"}'),
+    "cut": CHUNKED + b"10\r\nabc",
+    "no-chunk": CHUNKED + b"ZZZ\r\nabc\r\n",
+    "huge-chunk": CHUNKED + b"ffffffffffffffff\r\nabc\r\n",
+    "two-lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\nabcde",
+    "redirect": b"HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+    "interim": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+    "long-header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000000 + b"\r\n\r\n",
+    "no-http": b"\x15\x03\x01\x00\x02\x02\x46" + bytes(range(256)),
+    "silence": b"",
+}
+
+
+class RubbishServer:
+    """Answers the same bytes to whatever it is sent."""
+
+    def __init__(self, reply):
+        self.reply = reply
+        self.name = "rubbish"
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.open = []
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.open.append(connection)
+            threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+    def talk(self, connection):
+        try:
+            while connection.recv(65536):
+                connection.sendall(self.reply)
+        except OSError:
+            pass
+
+    def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+        for connection in self.open:
+            connection.close()
+
+
+class Rubbish(harness.Case):
+    def test_a_server_that_is_no_engine(self):
+        good = self.engine("good")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        for name, reply in RUBBISH.items():
+            with self.subTest(rubbish=name):
+                server = RubbishServer(reply)
+                self.addCleanup(server.stop)
+                config = self.config([good, server], timeouts={**SHORT, "connect": "1s",
+                                                               "startup": "1s"})
+                code, report, text = self.push(config, folder, "1", ranks=1)
+                self.assertEqual(code, 3, text)
+                self.assertEqual(report["first_cause"]["phase"], "connect")
+                self.assertEqual(report["first_cause"]["engine"], "rubbish")
+                self.assertIsNone(re.search(r"[\x00-\x09\x0b-\x1f]", text), text)
+                self.assertLess(len(text), 20000)
+        self.assertEqual(good.calls("pause"), [])
+
+
+class RouteCase(harness.Case):
+    """One fault at one route of one of two engines, with two ranks."""
+
+    ROUTES = ("version", "get_world_size", "collective_rpc", "is_paused", "pause",
+              "start_weight_update", "shutdown_weight_transfer_engine",
+              "init_weight_transfer_engine", "update_weights", "finish_weight_update",
+              "reset_prefix_cache", "weight_info", "resume")
+
+    def setUp(self):
+        super().setUp()
+        self.model, self.digests = self.checkpoint("v1", harness.layered("1", 2, 32))
+
+    def each(self, limits, **fault):
+        for route in self.ROUTES:
+            with self.subTest(route=route, **fault):
+                self.once(limits, {"route": route, **fault})
+
+    def once(self, limits, fault):
+        engines = [self.engine("good"), self.engine("bad", "--world-size", "2")]
+        engines[1].faults(fault)
+        ranks = self.ranks(self.config(engines, timeouts=limits), self.model, "1", 2)
+        codes = [process.wait(timeout=25 * harness.SLOW) for process in ranks]
+        logs = [self.rank_log(rank) for rank in range(2)]
+        self.assertEqual(codes[0], codes[1], logs)
+        self.assertIn(codes[0], (0, 3), logs)
+        causes = {(re.findall(r"Cause: (.*?) \[", log) or [""])[-1] for log in logs}
+        self.assertEqual(len(causes), 1, causes)
+        self.assertEqual(codes[0] == 0, causes == {""}, logs)
+        self.check(engines[0], codes[0])
+        self.assertEqual(engines[0].state()["session"], "closed")
+        if fault["do"] not in ("die", "freeze_core"):
+            self.check(engines[1], codes[0])
+        for engine in engines:
+            engine.stop()
+
+    def check(self, engine, code):
+        state = engine.state()
+        complete = state["weights"] == self.digests
+        self.assertFalse(any(resume["torn"] for resume in state["resumes"]), state)
+        if code == 0:
+            self.assertTrue(complete)
+            self.assertFalse(state["paused"])
+        elif state["resumes"] and engine.calls("start_weight_update"):
+            self.assertTrue(complete, "resumed with other weights")
+        if state["version"] == "1":
+            self.assertTrue(complete, "a version without its weights")
+
+
+class Routes(RouteCase):
+    def test_refused_with_500(self):
+        self.each(SHORT, nth="every", do="status", status=500,
+                  body='{"error":{"message":"boom"}}')
+
+    def test_503_once(self):
+        self.each(SHORT, nth=1, do="status", status=503)
+
+    def test_404(self):
+        self.each(SHORT, nth="every", do="status", status=404)
+
+    def test_connections_that_break(self):
+        self.each(SHORT, nth=1, do="reset")
+
+    def test_answers_that_are_lost(self):
+        self.each(SHORT, nth=1, do="apply_reset")
+
+    def test_engines_that_die(self):
+        self.each(SHORT, nth=1, do="die")
+
+
+class SilentRoutes(RouteCase):
+    LIMITS = {**SHORT, "connect": "1s", "startup": "1s", "init": "1s", "request": "1s",
+              "pause": "1s", "resume": "1s"}
+
+    def test_no_answer(self):
+        self.each(self.LIMITS, nth=1, do="hang")
+
+    def test_a_frozen_core(self):
+        self.each(self.LIMITS, nth=1, do="freeze_core")
+
+
+class Causes(harness.Case):
+    def fails(self, fault):
+        engine = self.engine("e0")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        engine.faults(fault)
+        code, report, text = self.push(self.config([engine], timeouts=SHORT), folder, "1", ranks=2)
+        self.assertEqual(code, 3, text)
+        return report["first_cause"]
+
+    def test_what_used_the_limit_up_is_the_cause(self):
+        cause = self.fails({"route": "resume", "nth": "every", "do": "status", "status": 500,
+                            "body": '{"error":{"message":"boom"}}'})
+        self.assertIn("boom", cause["message"])
+        self.assertEqual(cause["phase"], "resume")
+
+    def test_an_engine_that_never_answers_its_update_is_named(self):
+        cause = self.fails({"route": "update_weights", "nth": "every", "do": "hang"})
+        self.assertEqual(cause["engine"], "e0")
+        self.assertIn("timeouts.drain", cause["message"])
+
+
+class Stops(harness.Case):
+    def test_a_rank_that_was_stopped_contacts_no_engine_when_it_wakes(self):
+        engine = self.engine("e0")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        # The answer is there when it wakes, as are the others' farewells.
+        engine.faults({"route": "pause", "nth": 1, "do": "delay", "seconds": 1.0})
+        ranks = self.ranks(self.config([engine], timeouts=SHORT), folder, "1", 3)
+        self.await_that(lambda: engine.calls("pause"), 30, "the pause")
+        ranks[0].send_signal(signal.SIGSTOP)
+        for rank in (1, 2):
+            self.assertEqual(ranks[rank].wait(timeout=20 * harness.SLOW), 3, self.rank_log(rank))
+            self.assertIn("rank 0 is gone", self.rank_log(rank))
+        before = len(engine.journal("request"))
+        ranks[0].send_signal(signal.SIGCONT)
+        self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 3, self.rank_log(0))
+        self.assertIn("this rank did not run for", self.rank_log(0))
+        self.assertEqual(len(engine.journal("request")), before)
+        self.assertTrue(engine.state()["paused"])
+
+    def test_a_signal_before_the_push_ends_it_at_once(self):
+        engine = self.engine("e0")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        config = self.config([engine], timeouts={"connect": "60s"})
+        ranks = self.ranks(config, folder, "1", 2)
+        ranks[1].kill()  # Rank 0 waits for it.
+        self.await_that(lambda: "rank 0 of 2" in self.rank_log(0), 20, "rank 0's first line")
+        ranks[0].send_signal(signal.SIGTERM)
+        self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 143, self.rank_log(0))
+        self.assertEqual(engine.journal("request"), [])
+
+    def test_the_supervisor_passes_one_signal_on(self):
+        engine = self.engine("e0")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        engine.faults({"route": "update_weights", "nth": 1, "do": "hang"})
+        log = open(self.folder / "rank-0.log", "wb")
+        parent = subprocess.Popen(
+            self.command(self.config([engine], timeouts={"drain": "30s", "request": "30s"}),
+                         folder, "1", "--ranks", "3"),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        self.children.append(parent)
+        self.await_that(lambda: engine.calls("update_weights"), 30, "the update")
+        parent.send_signal(signal.SIGINT)
+        self.assertEqual(parent.wait(timeout=20 * harness.SLOW), 130, self.rank_log(0))
+        state = engine.state()
+        self.assertTrue(state["paused"])
+        self.assertEqual((state["session"], state["resumes"]), ("closed", []))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
