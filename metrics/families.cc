@@ -66,7 +66,12 @@ std::span<const std::string_view> routes() {
   static const std::vector<std::string_view> kAll = [] {
     std::vector<std::string_view> list;
     for (std::size_t i = 0; i < kCallKindCount; ++i) {
-      list.push_back(callName(static_cast<CallKind>(i)));
+      const auto kind = static_cast<CallKind>(i);
+      // Composite calls have no route of their own; their requests have.
+      if (kind != CallKind::kIdentify && kind != CallKind::kMeasureLag &&
+          kind != CallKind::kReadSession) {
+        list.push_back(callName(kind));
+      }
     }
     for (const char* route : {"health",
                               "version",

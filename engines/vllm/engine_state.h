@@ -19,6 +19,7 @@ struct VllmClientOptions {
   PushConfig push;
   TransportKind transport = TransportKind::kNccl;  ///< what this engine must be able to receive
   Duration answer = TimeoutsConfig().connect;      ///< one request of an identification
+  std::string token = {};                          ///< taken out of whatever the engine says
 };
 
 /// What is known about one engine, shared by the flows of its calls.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engines/vllm/factory.h"
 
-#include <cstdlib>
 #include <utility>
 
+#include "config/environment.h"
 #include "engines/vllm/vllm_client.h"
 
 namespace pushrod::engines::vllm {
@@ -14,13 +14,8 @@ Result<std::string> readToken(const std::string& variable) {
   if (variable.empty()) {
     return std::string();
   }
-  const char* const token = std::getenv(variable.c_str());
-  if (token == nullptr || *token == '\0') {
-    return Status(Code::kInvalidArgument,
-                  "engines.token_env names the environment variable " + variable +
-                      ", which is not set; set it or drop the key");
-  }
-  return std::string(token);
+  Result<std::string> token = config::readSecret(variable);
+  return token ? std::move(token) : token.status().prefixed("engines.token_env");
 }
 
 RequestObserver observerFor(metrics::PushMetrics* metrics, const std::string& engine) {
@@ -50,6 +45,7 @@ Result<std::unique_ptr<EngineClient>> makeVllmClient(net::IoExecutor& executor,
     return token.status();
   }
   http::ClientOptions client;
+  options.token = *token;
   client.bearerToken = *std::move(token);
   client.caFile = options.common.tls.ca;
   client.certFile = options.common.tls.cert;

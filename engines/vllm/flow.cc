@@ -12,10 +12,15 @@ namespace pushrod::engines::vllm {
 
 namespace {
 
-/// What an init body says that must not come back in a message: whoever knows it can join the
-/// channel.
-std::vector<std::string> secretsOf(const Call& call) {
+/// What must not come back in a message: the token, and what an init body says, since whoever knows
+/// it can join the channel.
+std::vector<std::string> secretsOf(const Call& call, const std::string& token) {
+  // A shorter token would be found in texts that have nothing to do with it.
+  constexpr std::size_t kShortestHidden = 8;
   std::vector<std::string> secrets;
+  if (token.size() >= kShortestHidden) {
+    secrets.push_back(token);
+  }
   if (call.kind != CallKind::kInit || call.body == nullptr) {
     return secrets;
   }
@@ -56,7 +61,7 @@ Flow::Flow(EngineState& state, Call call, Deadline deadline, Finished finished)
       call_(std::move(call)),
       deadline_(deadline),
       finished_(std::move(finished)),
-      secrets_(secretsOf(call_)) {}
+      secrets_(secretsOf(call_, state.options.token)) {}
 
 Flow::~Flow() {
   state_.executor.cancel(timer_);

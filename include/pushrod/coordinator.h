@@ -28,7 +28,7 @@ struct PushRequest {
   std::string version;              ///< opaque, not empty
   WeightSource* weights = nullptr;  ///< must outlive push()
   /// Called on Pushrod's control thread, at most every 100 ms; must return at once.
-  std::function<void(const PushProgress&)> progress;
+  std::function<void(const PushProgress&)> progress = {};
 };
 
 struct CoordinatorOptions {
@@ -37,7 +37,7 @@ struct CoordinatorOptions {
   LogSink* logSink = nullptr;
   /// With `ranks.store: auto`: a folder of this host that all ranks of the job share and nobody
   /// else uses; they meet there instead of at $MASTER_ADDR. Empty: none.
-  std::string privateStore;
+  std::string privateStore = {};
 };
 
 /// One trainer rank's handle on pushes. Every rank of the job creates one and calls push() in the

@@ -222,16 +222,7 @@ void PushDriver::perform(const Action& action) {
       openChannel();
       return;
     case ActionKind::kChannelAbort:
-      if (parts_.plane != nullptr) {
-        countBytes();
-        parts_.plane->abort(action.status);
-        parts_.observer.onChannel(false);
-      }
-      for (EngineSlot& slot : runner_.slots()) {
-        if (slot.ledger.channel == ChannelState::kReady) {
-          slot.ledger.channel = ChannelState::kDead;
-        }
-      }
+      abortChannel(action.status);
       return;
     case ActionKind::kSourceAbort:
       abortSource();
@@ -251,6 +242,19 @@ void PushDriver::perform(const Action& action) {
     case ActionKind::kFinish:
       finish();
       return;
+  }
+}
+
+void PushDriver::abortChannel(const Status& reason) {
+  if (parts_.plane != nullptr) {
+    countBytes();
+    parts_.plane->abort(reason);
+    parts_.observer.onChannel(false);
+  }
+  for (EngineSlot& slot : runner_.slots()) {
+    if (slot.ledger.channel == ChannelState::kReady) {
+      slot.ledger.channel = ChannelState::kDead;
+    }
   }
 }
 

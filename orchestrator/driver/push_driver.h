@@ -105,6 +105,7 @@ class PushDriver final : public RankLinkListener {
   Status takeManifest(std::shared_ptr<const Manifest> manifest);
   void countBytes();
   void openChannel();
+  void abortChannel(const Status& reason);
   void holdLostVote(const Status& status);
 
   // Goals.

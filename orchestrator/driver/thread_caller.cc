@@ -103,16 +103,7 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
     case ActionKind::kSourceNext:
       return sourceNext();
     case ActionKind::kSourceRecover:
-      try {
-        if (!parts_.source.recover()) {
-          result.status = Status(Code::kFailedPrecondition,
-                                 "the weight source cannot start another pass after its gather was "
-                                 "aborted; restart the trainer");
-        }
-      } catch (const std::exception& error) {
-        result.status = thrown("recover()", error);
-      }
-      return result;
+      return sourceRecover();
     case ActionKind::kChannelOpen:
       result.status = parts_.plane->open(request.deadline);
       return result;
@@ -135,6 +126,20 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
   }
   return failure(
       Status(Code::kInternal, std::string(actionName(request.kind)) + " is no caller operation"));
+}
+
+CallerResult ThreadCaller::sourceRecover() {
+  CallerResult result;
+  try {
+    if (!parts_.source.recover()) {
+      result.status = Status(Code::kFailedPrecondition,
+                             "the weight source cannot start another pass after its gather was "
+                             "aborted; restart the trainer");
+    }
+  } catch (const std::exception& error) {
+    result.status = thrown("recover()", error);
+  }
+  return result;
 }
 
 CallerResult ThreadCaller::sourceManifest() {
