@@ -70,7 +70,8 @@ Result<std::string> makeStore(const std::string& folder) {
   }
   std::string store = folder + "/store";
   std::error_code error;
-  std::filesystem::create_directories(store, error);
+  // Not the folder itself: its supervisor may have ended and taken it away.
+  std::filesystem::create_directory(store, error);
   if (error) {
     return Status(Code::kUnavailable, store + ": cannot be made: " + error.message());
   }

@@ -118,8 +118,10 @@ PushReport PushDriver::buildReport() const {
   if (state_.phase == Phase::kDone) {
     report.outcome = report.resent ? PushOutcome::kRecovered : PushOutcome::kDone;
   } else {
-    report.outcome = failedIn_ == Phase::kCheck && !state_.agreementDead ? PushOutcome::kRefused
-                                                                         : PushOutcome::kFailed;
+    // A refusal that a vote has brought stays one when a rank then leaves before the last vote.
+    const bool agreed = !state_.agreementDead || !lastVerdict_.first.ok();
+    report.outcome =
+        failedIn_ == Phase::kCheck && agreed ? PushOutcome::kRefused : PushOutcome::kFailed;
   }
   report.firstCause = state_.first;
   report.notes = state_.first.notes();
