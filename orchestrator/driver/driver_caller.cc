@@ -295,10 +295,11 @@ void PushDriver::startPrepare() {
   prepareError_ = Status();
   if (state_.leader) {
     Result<Plan> plan = makePlan();
-    if (plan.ok()) {
+    const Status announced = plan.ok() ? announceChannel() : plan.status();
+    if (announced.ok()) {
       request.bytes = plan->encode();
     } else {
-      prepareError_ = mine(plan.status());
+      prepareError_ = mine(announced);
     }
   }
   call(std::move(request));
@@ -317,54 +318,6 @@ void PushDriver::onPrepared(const CallerResult& result) {
     status.merge(mine(plan.status()));
   }
   feed(Event{EventKind::kLocalDone, status, {}});
-}
-
-void PushDriver::openChannel() {
-  auto done = [this](const Status& status) {
-    parts_.executor.post([this, status, alive = std::weak_ptr<int>(alive_)] {
-      if (!alive.expired()) {
-        feed(Event{EventKind::kLocalDone, status, {}});
-      }
-    });
-  };
-  auto& slots = runner_.slots();
-  const bool allReady = std::all_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
-    return slot.ledger.channel == ChannelState::kReady;
-  });
-  for (EngineSlot& slot : slots) {
-    slot.facts.initBody = nullptr;
-  }
-  if (parts_.plane == nullptr || !state_.leader || (parts_.plane->ready() && allReady)) {
-    done(Status());
-    return;
-  }
-  parts_.plane->abort(Status(Code::kAborted, "the channel is built anew"));
-  ChannelSpec spec;
-  spec.epoch = push_.epoch;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    PlaneEngine engine;
-    engine.name = slots[i].client->name();
-    engine.url = slots[i].client->url();
-    engine.workers = slots[i].ledger.identity == nullptr ? 1 : slots[i].ledger.identity->worldSize;
-    engine.dpGroup = parts_.config.engines.list.size() > i ? parts_.config.engines.list[i].dpGroup
-                                                           : std::string();
-    spec.engines.push_back(std::move(engine));
-    if (slots[i].ledger.channel == ChannelState::kReady) {
-      slots[i].ledger.channel = ChannelState::kDead;
-    }
-  }
-  Result<std::vector<std::string>> bodies = parts_.plane->announce(spec);
-  if (!bodies.ok()) {
-    done(mine(bodies.status()));
-    return;
-  }
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].facts.initBody = std::make_shared<const std::string>(std::move((*bodies)[i]));
-  }
-  CallerRequest request;
-  request.kind = ActionKind::kChannelOpen;
-  request.deadline = capped(parts_.config.timeouts.init);
-  call(std::move(request));
 }
 
 }  // namespace pushrod::orchestrator

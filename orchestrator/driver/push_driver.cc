@@ -249,6 +249,7 @@ void PushDriver::abortChannel(const Status& reason) {
   if (parts_.plane != nullptr) {
     countBytes();
     parts_.plane->abort(reason);
+    announced_ = false;
     parts_.observer.onChannel(false);
   }
   for (EngineSlot& slot : runner_.slots()) {

@@ -104,9 +104,13 @@ class PushDriver final : public RankLinkListener {
   void abortSource();
   Status takeManifest(std::shared_ptr<const Manifest> manifest);
   void countBytes();
-  void openChannel();
   void abortChannel(const Status& reason);
   void holdLostVote(const Status& status);
+
+  // The data channel, on rank 0 (driver_channel.cc).
+  [[nodiscard]] bool channelSound();
+  Status announceChannel();
+  void openChannel();
 
   // Goals.
   void startGoal();
@@ -164,6 +168,7 @@ class PushDriver final : public RankLinkListener {
   Status gatherExpired_;
   Status planeFailure_;
   Phase failedIn_ = Phase::kIdle;
+  bool announced_ = false;  ///< a channel is announced and not yet opened
   bool verdictUnknown_ = false;
   bool cancelled_ = false;
   bool peerLost_ = false;
