@@ -40,6 +40,7 @@ class RankGather final : public ShareGather {
       return met.prefixed("the ranks' gather");
     }
     std::vector<std::size_t> counts;
+    counts.reserve(static_cast<std::size_t>(rank_.size));
     for (int each = 0; each < rank_.size; ++each) {
       counts.push_back(shareOf(whole.size(), each, rank_.size).bytes);
     }
