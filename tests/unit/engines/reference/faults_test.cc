@@ -85,7 +85,7 @@ TEST_F(Faults, AServerErrorOnUpdateEndsTheSessionAsTheReleaseDoes) {
   EXPECT_EQ(update().get().status, 500);
   EXPECT_TRUE(sender_.dropped());
   // A read that takes its turn behind the ending in the worker.
-  EXPECT_EQ(engine_.read("_weight_update_active"), (Texts{"False"}));
+  EXPECT_EQ(engine_.read("_weight_update_active"), (std::vector<std::string>{"False"}));
   EXPECT_EQ(engine_.state("session"), "closed");
 
   TestEngine old(profileOptions("0.22"));
