@@ -97,8 +97,10 @@ Status Checkpoint::openSharded(const std::string& folder, const std::string& ind
   }
   for (const std::string& name : index->names) {
     if (!found.contains(name)) {
-      return refused(indexPath + ": tensor " + name + " is not in its shard " +
-                     index->shards[index->shardOf.at(name)]);
+      std::string text = indexPath;
+      text.append(": tensor ").append(name).append(" is not in its shard ");
+      text.append(index->shards[index->shardOf.at(name)]);
+      return refused(text);
     }
   }
   if (unlisted > 0) {
