@@ -28,6 +28,7 @@ class TreeBuilder {
   static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_key_size = std::size_t{1} << 20;
   static constexpr std::size_t max_string_size = std::size_t{1} << 20;
+
   // NOLINTEND(readability-identifier-naming)
 
   explicit TreeBuilder(std::size_t maxValues) : left_(maxValues) {}
