@@ -122,7 +122,8 @@ TEST(BrokenPushTest, AnUpdateThatFailsIsHeardWhileTheStreamIsStillGoing) {
   EXPECT_TRUE(client.run(CallKind::kStart).status.ok());
   engine.faults(
       R"([{"route":"update_weights","nth":1,"do":"fail_after_chunks","after_chunks":1}])");
-  const Manifest manifest = manifestOf(8);
+  // More than the sockets' own buffers hold, so that the sender cannot be done before it hears.
+  const Manifest manifest = manifestOf(2048);
   const auto info = plane.updateInfo(manifest);
   ASSERT_TRUE(info.ok());
   std::future<Reply> update = client.begin(bodyCall(CallKind::kUpdate, *info));
