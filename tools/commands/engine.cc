@@ -18,14 +18,11 @@
 #include "common/log.h"
 #include "engines/reference/engine.h"
 #include "net/io_executor.h"
+#include "tools/exit_code.h"
 
 namespace pushrod::tools {
 
 namespace {
-
-constexpr int kExitOk = 0;
-constexpr int kExitInternal = 1;
-constexpr int kExitRefused = 2;
 
 /// A descriptor with an owner.
 class Descriptor {
@@ -70,6 +67,14 @@ class SignalWatch {
   }
 
   [[nodiscard]] int descriptor() const { return watch_->get(); }
+
+  /// The signal that came, taken; 0: none did.
+  [[nodiscard]] int take() const {
+    signalfd_siginfo info{};
+    return ::read(watch_->get(), &info, sizeof info) == ssize_t{sizeof info}
+               ? static_cast<int>(info.ssi_signo)
+               : 0;
+  }
 
  private:
   sigset_t set_{};
@@ -142,7 +147,8 @@ int engineCommand(const EngineFlags& flags) {
               int{::getpid()});
   std::fflush(stdout);
   waitForEither(signals.descriptor(), idle.get());
-  return kExitOk;
+  const int signal = signals.take();
+  return signal == 0 ? kExitDone : exitOfSignal(signal);
 }
 
 CLI::App* addEngineCommand(CLI::App& root, int& exitCode) {

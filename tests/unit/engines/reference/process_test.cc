@@ -96,7 +96,7 @@ TEST(Program, FirstLineAndCleanEnd) {
   program.signal(SIGTERM);
   const int status = program.wait();
   EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(WEXITSTATUS(status), 143) << "ended by SIGTERM, after cleaning up";
 }
 
 TEST(Program, TermEndsABlockedUpdateToo) {
@@ -118,7 +118,7 @@ TEST(Program, TermEndsABlockedUpdateToo) {
   program.signal(SIGTERM);
   const int status = program.wait();
   EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(WEXITSTATUS(status), 143);
 }
 
 TEST(Program, IdleEndsIt) {
