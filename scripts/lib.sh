@@ -11,7 +11,7 @@ jobs="${PUSHROD_JOBS:-$(nproc)}"
 packages_build=(ca-certificates g++ cmake make ninja-build git ccache python3 libgloo-dev
   libboost1.81-dev libboost-json1.81-dev libyaml-cpp-dev prometheus-cpp-dev libcli11-dev libxxhash-dev
   libhiredis-dev libssl-dev)
-packages_test=(libgtest-dev libgmock-dev clang-format-14)
+packages_test=(libgtest-dev libgmock-dev clang-format-14 redis-server)
 packages_more=(clang-14 libclang-rt-14-dev clang-tidy-14)
 
 say() { printf '\n== %s\n' "$*"; }
