@@ -32,6 +32,7 @@ void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phas
     track.ended = false;
     track.ok = false;
     track.last.reset();
+    track.answered = Status();
     track.failure = Status();
     if (track.calling) {
       slots_[i].client->cancel(cancelReason_);
@@ -187,6 +188,9 @@ void GoalRunner::onReply(
     if (!reply.status.ok()) {
       track.failure = reply.status;
     }
+    if (!reply.status.ok() && reply.httpStatus != 0) {
+      track.answered = reply.status;
+    }
     track.last = std::move(reply);
   }
   if (running_ && !track.ended) {
@@ -202,7 +206,10 @@ void GoalRunner::end(std::size_t engine, const Status& status) {
   if (status.ok()) {
     return;
   }
-  const Status where = located(engine, status);
+  // What the engine said is the cause; that the limit then passed is a note on it.
+  Status cause = status.code() == Code::kDeadlineExceeded ? track.answered : Status();
+  cause.merge(status);
+  const Status where = located(engine, cause);
   EngineSlot& slot = slots_[engine];
   (goal_ == Goal::kClosed ? slot.ledger.closing : slot.ledger.error).merge(where);
   const bool firstFailure = first_.ok();

@@ -67,7 +67,8 @@ class GoalRunner {
     bool ended = false;
     bool ok = false;
     std::optional<Reply> last;
-    Status failure;  ///< of the last call under this goal that failed
+    Status answered;  ///< the latest failure that the engine itself spoke of
+    Status failure;   ///< of the last call under this goal that failed
     Executor::TimerId timer = 0;
   };
 
