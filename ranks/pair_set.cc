@@ -18,8 +18,8 @@ namespace pushrod::ranks {
 
 namespace {
 
-/// Gloo's connect cannot be interrupted and waits five times the context's limit. A peer that has
-/// published its addresses is in its own connect and answers in milliseconds.
+/// Gloo's connect waits five times the context's limit. A peer that has published its addresses is
+/// in its own connect and answers in milliseconds.
 constexpr Duration kLongestConnect{10000};
 constexpr Duration::rep kConnectFactor = 5;
 constexpr std::size_t kMaxPairAddress = 192;
@@ -109,7 +109,32 @@ struct PairSet::Builder {
     } catch (const std::exception& error) {
       return glooFailed("connecting to", peer, error);
     }
-    return Status();
+    return interrupt.reason();
+  }
+
+  /// Wakes a waiting connect() as the pair's closing does: what Gloo offers for it.
+  void closePairs() const noexcept {
+    try {
+      for (const int peer : options.peers) {
+        set.context_->getPair(peer)->close();
+      }
+    } catch (const std::exception&) {
+      // The connect then ends by its own limit.
+    }
+  }
+
+  Status joinAll() {
+    const Interrupt::Waker waker(interrupt, [this] { closePairs(); });
+    Status status = interrupt.reason();
+    PollPause pause;
+    while (status.ok() && !missing.empty()) {
+      status = look();
+      if (status.ok() && !missing.empty()) {
+        status = pause.wait(interrupt, deadline);
+      }
+    }
+    const Status stopped = interrupt.reason();
+    return stopped.ok() ? status : stopped;
   }
 
   /// Connects, in order, to the peers that have published, up to the first that has not.
@@ -148,12 +173,8 @@ Result<std::unique_ptr<PairSet>> PairSet::connect(Rendezvous& rendezvous,
                   deadline,
                   inOrder(rendezvous.rank().rank, options.peers)};
   Status status = builder.publish();
-  PollPause pause;
-  while (status.ok() && !builder.missing.empty()) {
-    status = builder.look();
-    if (status.ok() && !builder.missing.empty()) {
-      status = pause.wait(interrupt, deadline);
-    }
+  if (status.ok()) {
+    status = builder.joinAll();
   }
   if (status.ok()) {
     return set;

@@ -246,7 +246,8 @@ class Stops(harness.Case):
         self.assertEqual(parent.wait(timeout=20 * harness.SLOW), 130, self.rank_log(0))
         state = engine.state()
         self.assertTrue(state["paused"])
-        self.assertEqual((state["session"], state["resumes"]), ("closed", []))
+        self.assertEqual((state["session"], state["resumes"]), ("closed", []),
+                         self.rank_log(0))
 
 
 if __name__ == "__main__":
