@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include <pushrod/status.h>
@@ -89,7 +90,11 @@ void Status::merge(const Status& later) {
     *this = later;
     return;
   }
-  addNote(later.toString());
+  const std::string text = later.toString();
+  // One failure that is told twice, by its phase and by its vote, is one note or none.
+  if (text != toString() && std::find(notes_.begin(), notes_.end(), text) == notes_.end()) {
+    addNote(text);
+  }
 }
 
 std::string Status::toString() const {

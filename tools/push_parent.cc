@@ -61,6 +61,17 @@ Status refuseEarly(const PushOptions& options) {
   return Checkpoint::open(options.checkpoint).status();
 }
 
+void leaveRefusal(const PushOptions& options, const Status& why) {
+  // Where the report itself is what was refused, nothing can be written.
+  if (!options.report.empty() && checkReportPath(options.report).ok()) {
+    const std::string text = refusedReport(options.version, options.ranks, why).toJson() + "\n";
+    const Status written = writeReportFile(options.report, text);
+    if (!written) {
+      printError(written.message());
+    }
+  }
+}
+
 void tell(const PushOptions& options,
           const PrivateFolder& folder,
           const SuperviseResult& result,
@@ -109,11 +120,13 @@ int runPushParent(const PushOptions& options) {
   const Result<Config> config = Config::load(options.config);
   if (!config) {
     printFaults(config.status().message());
+    leaveRefusal(options, config.status());
     return kExitRefused;
   }
   const Status refused = refuseEarly(options);
   if (!refused) {
     printError(refused.message() + "; no engine was contacted");
+    leaveRefusal(options, refused);
     return refused.code() == Code::kInternal ? kExitInternal : kExitRefused;
   }
   const Result<std::unique_ptr<PrivateFolder>> folder = PrivateFolder::create();

@@ -22,8 +22,9 @@
 namespace pushrod::tools {
 namespace {
 
-RankResult refusal(const Status& why) {
+RankResult refusal(const Status& why, const std::string& version, int ranks) {
   RankResult result;
+  result.report = refusedReport(version, ranks, why).toJson();
   result.exit = why.code() == Code::kInternal ? kExitInternal : kExitRefused;
   result.outcome = "refused";
   result.summary = why.message() + "; no engine was contacted";
@@ -115,6 +116,10 @@ int RankRunner::run() {
   Result<Config> config = Config::load(options_.config);
   if (!config) {
     printFaults(config.status().message());
+    const Result<Rank> rank = rankOf(options_);
+    if (rank && rank->rank == 0) {
+      leaveReport(refusedReport(options_.version, rank->size, config.status()).toJson());
+    }
     return exitCode(kExitRefused);
   }
   config_ = std::move(*config);
@@ -123,7 +128,7 @@ int RankRunner::run() {
     ready = connect();
   }
   if (!ready) {
-    const RankResult result = refusal(ready);
+    const RankResult result = refusal(ready, options_.version, rank_.size);
     publish(result);
     return exitCode(result.exit);
   }
@@ -216,7 +221,8 @@ int RankRunner::pushOrders() {
     const Result<std::unique_ptr<Checkpoint>> checkpoint =
         order ? Checkpoint::open(order->checkpoint) : order.status();
     const RankResult result =
-        checkpoint ? push(**checkpoint, order->version) : refusal(checkpoint.status());
+        checkpoint ? push(**checkpoint, order->version)
+                   : refusal(checkpoint.status(), order ? order->version : "", rank_.size);
     code = std::max(code, result.exit);
     print("{\"event\":\"result\",\"rank\":" + std::to_string(rank_.rank) + ",\"exit\":" +
           std::to_string(result.exit) + ",\"outcome\":" + common::jsonQuoted(result.outcome) +
@@ -282,11 +288,18 @@ void RankRunner::publish(const RankResult& result) const {
   }
   // The lowest rank known to live.
   const bool mine = rank_.rank == 0 || (rank_.rank == 1 && result.rankZeroLost);
-  if (!options_.report.empty() && !result.report.empty() && mine) {
-    const Status written = writeReportFile(options_.report, result.report + "\n");
-    if (!written) {
-      printError(written.toString());
-    }
+  if (!result.report.empty() && mine) {
+    leaveReport(result.report);
+  }
+}
+
+void RankRunner::leaveReport(const std::string& report) const {
+  if (options_.report.empty() || !options_.folder.empty()) {
+    return;
+  }
+  const Status written = writeReportFile(options_.report, report + "\n");
+  if (!written) {
+    printError(written.toString());
   }
 }
 

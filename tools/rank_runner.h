@@ -43,6 +43,7 @@ class RankRunner {
   /// Tells all ranks why this one cannot push.
   RankResult refuseTogether();
   void publish(const RankResult& result) const;
+  void leaveReport(const std::string& report) const;
   void linger() const;
   [[nodiscard]] int exitCode(int code) const;
 

@@ -2,12 +2,14 @@
 #include "tools/report_file.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
+#include "common/time_text.h"
 #include "tools/descriptor.h"
 
 namespace pushrod::tools {
@@ -70,6 +72,16 @@ Status writeReportFile(const std::string& path, std::string_view text) {
     ::unlink(temporary.c_str());
   }
   return written;
+}
+
+PushReport refusedReport(const std::string& version, int ranks, const Status& why) {
+  PushReport report;
+  report.version = version;
+  report.outcome = PushOutcome::kRefused;
+  report.startedAt = common::utcText(std::chrono::system_clock::now());
+  report.ranks = ranks;
+  report.firstCause = why;
+  return report;
 }
 
 }  // namespace pushrod::tools

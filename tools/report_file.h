@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <pushrod/report.h>
 #include <pushrod/status.h>
 
 namespace pushrod::tools {
@@ -13,5 +14,8 @@ namespace pushrod::tools {
 [[nodiscard]] Status checkReportPath(const std::string& path);
 /// Writes a temporary file beside `path` and renames it, so that a reader sees all or nothing.
 [[nodiscard]] Status writeReportFile(const std::string& path, std::string_view text);
+
+/// Of a push that did not begin because of `why`.
+[[nodiscard]] PushReport refusedReport(const std::string& version, int ranks, const Status& why);
 
 }  // namespace pushrod::tools

@@ -26,10 +26,7 @@ void raiseEvent(int fd) {
 SignalWatch::SignalWatch()
     : told_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       end_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGINT);
-  ::sigaddset(&set, SIGTERM);
+  const sigset_t set = stopSignals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   PUSHROD_CHECK(told_.valid() && end_.valid() && signals_.valid());
@@ -78,7 +75,10 @@ void SignalWatch::run() {
 }
 
 const char* signalName(int signal) {
-  return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "a signal";
+  return signal == SIGINT    ? "SIGINT"
+         : signal == SIGTERM ? "SIGTERM"
+         : signal == SIGHUP  ? "SIGHUP"
+                             : "a signal";
 }
 
 }  // namespace pushrod::tools

@@ -10,9 +10,9 @@
 
 namespace pushrod::tools {
 
-/// Turns SIGINT and SIGTERM into one orderly stop (rulings P12 and P42). Create it before any other
-/// thread, since threads take over the signal mask it sets. A second order ends the process at once
-/// with 128 + signal.
+/// Turns SIGINT, SIGTERM and SIGHUP into one orderly stop (rulings P12 and P42). Create it before
+/// any other thread, since threads take over the signal mask it sets. A second order ends the
+/// process at once with 128 + signal.
 class SignalWatch {
  public:
   SignalWatch();

@@ -20,10 +20,8 @@ constexpr Duration kLastGrace = std::chrono::seconds(2);
 class SupervisorSignals {
  public:
   SupervisorSignals() {
-    ::sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) {
-      ::sigaddset(&set_, signal);
-    }
+    set_ = stopSignals();
+    ::sigaddset(&set_, SIGCHLD);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
     fd_ = Descriptor(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
@@ -145,6 +143,20 @@ class Supervision {
 };
 
 }  // namespace
+
+sigset_t stopSignals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ::sigaddset(&set, signal);
+  }
+  // nohup and the like: the caller wants the push to outlive the terminal.
+  struct sigaction hangup = {};
+  if (::sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) {
+    ::sigaddset(&set, SIGHUP);
+  }
+  return set;
+}
 
 StopOrders::Order StopOrders::deliver(int signal, TimePoint now) {
   constexpr Duration kSameOrder = std::chrono::seconds(1);

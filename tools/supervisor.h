@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,11 @@ class StopOrders {
   TimePoint at_;
 };
 
+/// The signals that order a stop: SIGINT, SIGTERM and, unless it is ignored, SIGHUP.
+[[nodiscard]] sigset_t stopSignals();
+
 /// Runs `ranks` children to their end on the calling thread, which must be the process's only one:
-/// SIGINT and SIGTERM are taken over meanwhile and each order is forwarded once. A failure means
+/// the stop signals are taken over meanwhile and each order is forwarded once. A failure means
 /// that a child could not be started; those already running are killed.
 Result<SuperviseResult> supervise(const SuperviseOptions& options);
 

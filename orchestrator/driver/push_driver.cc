@@ -110,7 +110,10 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
   // Rank 0's word for a rank whose last vote died: the push's outcome is known after all.
   if (epoch == push_.epoch && state_.agreementDead) {
     verdictUnknown_ = false;
-    state_.first.merge(verdict.first);
+    // All ranks carry rank 0's first cause; what this one met is a note on it.
+    Status first = verdict.first;
+    first.merge(state_.first);
+    state_.first = first;
   }
 }
 

@@ -131,6 +131,7 @@ void PushMonitor::onReply(
   gauges.replyLag = ledger.lag;
   parts_.metrics.engine(status.name, gauges);
   if (!reply.status.ok()) {
+    lastAnswer_ = reply.status.message();
     parts_.log.log(
         LogLevel::kWarning,
         "engine " + status.name + ", " + status.lastCall + ": " + reply.status.message());
@@ -165,7 +166,8 @@ void PushMonitor::onFailure(Phase phase, const Status& status) {
   if (status.code() == Code::kDeadlineExceeded) {
     parts_.metrics.timeout(phase);
   }
-  if (parts_.leader) {
+  // An engine's answer has been logged as it came.
+  if (parts_.leader && status.message() != lastAnswer_) {
     parts_.log.log(LogLevel::kWarning, status.toString());
   }
 }

@@ -59,6 +59,7 @@ class PushMonitor final : public PushObserver {
   std::vector<EngineStatus> engines_;
   std::function<void(const PushProgress&)> callback_;
   PushProgress progress_;
+  std::string lastAnswer_;  ///< the last failed one, as logged
   TimePoint lastPublished_{};
   bool channelBuilt_ = false;
   bool channelOpen_ = false;

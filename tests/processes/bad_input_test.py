@@ -2,6 +2,7 @@
 """What is wrong before a push begins: every rank exits with the same code, says what and where and
 what to do, and no engine is touched."""
 
+import json
 import os
 import signal
 import socket
@@ -116,6 +117,14 @@ class Configurations(BadInput):
                 path.write_text(text)
                 self.refused("push", "--config", path, "--checkpoint", self.good, "--version", "1",
                              "--ranks", "2", says=says)
+        report = self.folder / "refused.json"
+        for flags in (("--ranks", "2"), ()):
+            report.unlink(missing_ok=True)
+            self.refused("push", "--config", path, "--checkpoint", self.good, "--version", "1",
+                         "--report", report, *flags)
+            told = json.loads(report.read_text())
+            self.assertEqual((told["outcome"], told["version"]), ("refused", "1"))
+            self.assertIn("PUSHROD_NO_SUCH", told["first_cause"]["message"])
         path.write_bytes(os.urandom(4096))
         self.refused("push", "--config", path, "--checkpoint", self.good, "--version", "1")
         for other in ("/no/such/file", str(self.folder), "/dev/null"):

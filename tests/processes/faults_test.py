@@ -194,6 +194,17 @@ class Causes(harness.Case):
         self.assertIn("boom", cause["message"])
         self.assertEqual(cause["phase"], "resume")
 
+    def test_one_failure_is_told_once(self):
+        engine = self.engine("e0")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        engine.faults({"route": "update_weights", "nth": "every", "do": "status", "status": 500,
+                       "body": '{"error":{"message":"boom"}}'})
+        _, report, _ = self.push(self.config([engine], timeouts=SHORT), folder, "1", ranks=2)
+        told = [report["first_cause"]["message"], *report["notes"]]
+        self.assertEqual(len(told), len(set(told)), told)
+        # One of each attempt.
+        self.assertEqual(len([each for each in told if "boom" in each]), 2, told)
+
     def test_an_engine_that_never_answers_its_update_is_named(self):
         cause = self.fails({"route": "update_weights", "nth": "every", "do": "hang"})
         self.assertEqual(cause["engine"], "e0")

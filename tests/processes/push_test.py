@@ -219,12 +219,27 @@ class Ranks(harness.Case):
         folder, _ = self.checkpoint("v1", harness.layered("1"))
         engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
                        "after_chunks": 1})
-        ranks = self.ranks(config, folder, "1", 2)
+        ranks = self.ranks(config, folder, "1", 3)
         self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
         ranks[1].send_signal(signal.SIGTERM)
         self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 143, self.rank_log(1))
-        self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 3, self.rank_log(0))
+        for rank in (0, 2):
+            self.assertEqual(ranks[rank].wait(timeout=20 * harness.SLOW), 3, self.rank_log(rank))
         self.assertTrue(engine.state()["paused"])
+
+    def test_a_closed_terminal_is_a_stop_order_too(self):
+        engine = self.engine("e0")
+        config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
+        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
+                       "after_chunks": 1})
+        ranks = self.ranks(config, folder, "1", 2)
+        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
+        ranks[0].send_signal(signal.SIGHUP)
+        self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 129, self.rank_log(0))
+        self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 3, self.rank_log(1))
+        state = engine.state()
+        self.assertEqual((state["session"], state["paused"]), ("closed", True))
 
     def test_rank_zero_writes_the_report_of_a_failed_push(self):
         engine = self.engine("e0")

@@ -174,7 +174,10 @@ void Sender::abortFrameTo(const Connection& connection, const std::string& reaso
 }
 
 void Sender::sayGoodbye() {
-  const std::string text = stopReason_.toString();
+  // An engine's text would come back inside this engine's own, again and again.
+  const std::string& engine = stopReason_.origin().engine;
+  const std::string text =
+      engine.empty() ? stopReason_.toString() : "the push failed at engine " + engine;
   const std::string reason(utf8Prefix(text, kLongestReason));
   for (const Connection& connection : connections_) {
     // Inside a frame the worker would take the abort for payload; there the close has to do.
