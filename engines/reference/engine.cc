@@ -29,7 +29,8 @@ Result<FaultTable> readFaults(const std::string& path) {
   json::error_code error;
   const json::value rules = json::parse(text, error);
   if (!input || error) {
-    return Status(Code::kInvalidArgument, "faults file " + path + " is not readable JSON");
+    return Status(Code::kInvalidArgument,
+                  "faults file " + path + " is not readable JSON; give an array of faults");
   }
   auto table = FaultTable::parse(rules);
   return table.ok() ? table : Result<FaultTable>(table.error().prefixed("faults file " + path));

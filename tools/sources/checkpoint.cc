@@ -41,7 +41,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string& folder) 
     opened = checkpoint->openSingle(single);
   } else {
     opened = refused(folder + ": holds neither " + std::string(kSingleName) + " nor " +
-                     std::string(kIndexName));
+                     std::string(kIndexName) + "; give the folder of a Hugging Face checkpoint");
   }
   if (opened && checkpoint->tensors_.empty()) {
     opened = refused(folder + ": the checkpoint holds no tensor");

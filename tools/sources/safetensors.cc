@@ -55,7 +55,8 @@ Status SafetensorsFile::readHeader() {
   const auto fileBytes = static_cast<std::uint64_t>(stamp_.st_size);
   if (fileBytes < kLengthBytes) {
     return {Code::kInvalidArgument,
-            "has " + std::to_string(fileBytes) + " bytes, too few for a safetensors file"};
+            "has " + std::to_string(fileBytes) +
+                " bytes, too few for a safetensors file; save or download it again"};
   }
   std::array<std::byte, kLengthBytes> prefix{};
   Status length = readAt(0, prefix);
@@ -74,7 +75,8 @@ Status SafetensorsFile::readHeader() {
   if (headerBytes > fileBytes - kLengthBytes) {
     return {Code::kInvalidArgument,
             "declares a header of " + std::to_string(headerBytes) + " bytes but has only " +
-                std::to_string(fileBytes) + " bytes in all; it is cut off or damaged"};
+                std::to_string(fileBytes) +
+                " bytes in all; it is cut off or damaged: save or download it again"};
   }
   std::string header(headerBytes, '\0');
   Status text = readAt(kLengthBytes, std::as_writable_bytes(std::span(header)));
