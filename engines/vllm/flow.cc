@@ -148,7 +148,8 @@ void Flow::onLagRead(const Result<http::Response>& result) {
     endMeasurement(state_.lost);
   } else if (meter_.exhausted()) {
     state_.lost = lagUnmeasurable("after " + std::to_string(meter_.reads()) +
-                                  " harmless reads no two rounds agree");
+                                  " harmless reads its workers' answers fit no lag up to " +
+                                  std::to_string(LagMeter::kMaxLag));
     endMeasurement(state_.lost);
   } else {
     readForLag();

@@ -10,7 +10,8 @@ namespace {
 
 using Attribute = LagMeter::Attribute;
 
-constexpr int kNeeded = 3;
+/// Own answers that a lag must agree with: as long as the order's distinct pieces.
+constexpr int kNeeded = 4;
 
 std::optional<Attribute> attributeOf(const std::string& text) {
   if (text == "True" || text == "False") {
@@ -22,10 +23,8 @@ std::optional<Attribute> attributeOf(const std::string& text) {
   return number ? std::optional(Attribute::kRank) : std::nullopt;
 }
 
-/// Found by trying all orders: with this one each lag from 0 to 8 is told apart from the others
-/// after L + 3 reads, whatever was measured just before, and also when the first reads bring old
-/// errors. 'r' reads the rank, 'f' the session flag.
-constexpr std::string_view kOrder = "rffrrrrrrrfffrrr";
+/// De Bruijn's sequence B(2, 4). 'r' reads the rank, 'f' the session flag.
+constexpr std::string_view kOrder = "ffffrffrrfrfrrrr";
 static_assert(kOrder.size() == LagMeter::kMaxReads);
 
 Attribute sent(int read) {
@@ -45,19 +44,11 @@ void LagMeter::onAnswer(const std::vector<std::string>& entries) {
   }
   ++reads_;
   workers_.resize(entries.size());
-  int largest = 0;
-  bool known = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    Worker& worker = workers_[i];
-    worker.answers.push_back(attributeOf(entries[i]));
-    if (!worker.lag) {
-      worker.lag = lagOf(worker.answers);
-    }
-    known = known && worker.lag.has_value();
-    largest = std::max(largest, worker.lag.value_or(0));
+    workers_[i].push_back(attributeOf(entries[i]));
   }
-  if (known) {
-    lag_ = largest;
+  if (reads_ == kMaxReads) {
+    conclude();
   }
 }
 
@@ -67,38 +58,40 @@ void LagMeter::onFailure() {
   workers_.clear();
 }
 
-LagMeter::Fit LagMeter::fit(const Answers& answers, int lag) const {
-  Fit result;
+void LagMeter::conclude() {
+  int largest = 0;
+  for (const Answers& answers : workers_) {
+    const std::optional<int> lag = lagOf(answers);
+    if (!lag) {
+      return;
+    }
+    largest = std::max(largest, *lag);
+  }
+  lag_ = largest;
+}
+
+bool LagMeter::fits(const Answers& answers, int lag) const {
+  int checked = 0;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const int asked = since_ + static_cast<int>(i) - lag;
     if (asked < 0) {
       continue;  // answers a call from before the measurement
     }
-    const Attribute expected = sent(asked);
-    if (answers[i] != expected) {
-      result.possible = false;
-      return result;
+    if (answers[i] != sent(asked)) {
+      return false;
     }
-    ++(expected == Attribute::kRank ? result.ranks : result.flags);
+    ++checked;
   }
-  return result;
+  return checked >= kNeeded;
 }
 
 std::optional<int> LagMeter::lagOf(const Answers& answers) const {
-  std::optional<int> found;
-  for (int lag = 0; lag < reads_; ++lag) {
-    const Fit result = fit(answers, lag);
-    if (!result.possible || result.ranks + result.flags == 0) {
-      continue;
+  for (int lag = 0; lag <= kMaxLag; ++lag) {
+    if (fits(answers, lag)) {
+      return lag;  // The order leaves room for no second one.
     }
-    const bool enough =
-        result.ranks + result.flags >= kNeeded && result.ranks > 0 && result.flags > 0;
-    if (found || !enough) {
-      return std::nullopt;
-    }
-    found = lag;
   }
-  return found;
+  return std::nullopt;
 }
 
 }  // namespace pushrod::engines::vllm

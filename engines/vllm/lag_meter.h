@@ -9,17 +9,19 @@ namespace pushrod::engines::vllm {
 
 /// Works out by how many calls each worker's replies come late (ruling P16, the contract's 1.6).
 /// Two attributes are read whose answers cannot be mistaken for each other; a worker that is L
-/// calls late answers the read of L calls ago. Each lag that contradicts an answer is struck out,
-/// and the next attribute is chosen so that it strikes out the most likely wrong one: reads that
-/// simply alternate would make an even lag look like none. A lag counts as measured when three
-/// answers agree with it, both attributes among them, and no other lag that was put to the test is
-/// left. A pure value: no calls, no clock.
+/// calls late answers the read of L calls ago, and at first whatever was asked before: another
+/// job's measurement perhaps, in this very order. So all reads are made before anything is
+/// concluded, in an order no four reads of which come twice: then four answers to our own reads
+/// contradict every lag but the right one, and one too large to be among the candidates leaves
+/// none. A pure value: no calls, no clock.
 class LagMeter {
  public:
   enum class Attribute { kRank, kFlag };
 
-  /// Reads allowed in one measurement.
+  /// Reads of one measurement.
   static constexpr int kMaxReads = 16;
+  /// The largest lag that is told apart from all others.
+  static constexpr int kMaxLag = 8;
 
   /// What to read next.
   [[nodiscard]] Attribute next() const;
@@ -40,24 +42,14 @@ class LagMeter {
  private:
   using Answers = std::vector<std::optional<Attribute>>;
 
-  struct Worker {
-    Answers answers;         ///< from read `since_` on; no value: another text
-    std::optional<int> lag;  ///< once known
-  };
-
-  /// How a supposed lag stands to one worker's answers.
-  struct Fit {
-    bool possible = true;
-    int ranks = 0;  ///< answers that agree with it, by attribute
-    int flags = 0;
-  };
-
-  [[nodiscard]] Fit fit(const Answers& answers, int lag) const;
+  /// Whether enough answers can be checked against a supposed lag, and all agree with it.
+  [[nodiscard]] bool fits(const Answers& answers, int lag) const;
   [[nodiscard]] std::optional<int> lagOf(const Answers& answers) const;
+  void conclude();
 
   int reads_ = 0;
-  int since_ = 0;  ///< first read whose answer counts
-  std::vector<Worker> workers_;
+  int since_ = 0;                 ///< first read whose answer counts
+  std::vector<Answers> workers_;  ///< from read `since_` on; no value: another text
   std::optional<int> lag_;
 };
 

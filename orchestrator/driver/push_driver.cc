@@ -313,7 +313,9 @@ void PushDriver::onGoal(const Status& status) {
 /// A connection that an engine closed is the symptom of what the same engine then answers: the
 /// answer is the first cause, the connection a note on it.
 void PushDriver::preferEngineCause() {
-  if (planeFailure_.ok() || !(state_.local == planeFailure_)) {
+  // Notes may have come to it meanwhile: other engines answer in the same moment.
+  if (planeFailure_.ok() || state_.local.message() != planeFailure_.message() ||
+      state_.local.origin() != planeFailure_.origin()) {
     return;
   }
   for (const EngineSlot& slot : runner_.slots()) {
@@ -324,7 +326,12 @@ void PushDriver::preferEngineCause() {
                        answer.code() == Code::kDataMismatch;
     if (!answer.ok() && spoke && slot.client->name() == planeFailure_.origin().engine) {
       Status cause = answer;
-      cause.addNote(planeFailure_.toString());
+      cause.merge(planeFailure_);
+      for (const std::string& note : state_.local.notes()) {
+        if (note != answer.toString()) {
+          cause.addNote(note);
+        }
+      }
       state_.local = cause;
       return;
     }

@@ -194,6 +194,16 @@ class Causes(harness.Case):
         self.assertIn("boom", cause["message"])
         self.assertEqual(cause["phase"], "resume")
 
+    def test_answers_are_the_cause_of_the_connections_that_close_with_them(self):
+        engines = [self.engine("e0"), self.engine("e1", "--world-size", "2")]
+        first, _ = self.checkpoint("v1", harness.layered("1", 2, 64))
+        other, _ = self.checkpoint("v2", harness.layered("2", 8, 96))
+        config = self.config(engines, timeouts=SHORT, transport={"buffer": "4KiB"})
+        self.assertEqual(self.push(config, first, "1", ranks=2)[0], 0)
+        for _ in range(3):
+            _, report, text = self.push(config, other, "2", ranks=2)
+            self.assertIn("torch.Size([256, 96])", report["first_cause"]["message"], text)
+
     def test_one_failure_is_told_once(self):
         engine = self.engine("e0")
         folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
@@ -209,6 +219,28 @@ class Causes(harness.Case):
         cause = self.fails({"route": "update_weights", "nth": "every", "do": "hang"})
         self.assertEqual(cause["engine"], "e0")
         self.assertIn("timeouts.drain", cause["message"])
+
+
+class LateReplies(harness.Case):
+    """Each failed update leaves one more reply of the second worker unread (P16)."""
+
+    def test_a_lag_that_grows_past_the_limit_is_never_misread(self):
+        engine = self.engine("e0", "--world-size", "2")
+        folder, _ = self.checkpoint("v1", harness.layered("1", 4, 32))
+        config = self.config([engine], timeouts=SHORT, transport={"buffer": "4KiB"})
+        for push in range(7):
+            engine.faults({"route": "update_weights", "nth": "every", "do": "fail_after_chunks",
+                           "after_chunks": 1})
+            code, report, text = self.push(config, folder, "1", ranks=2)
+            self.assertEqual(code, 3, text)
+            real = max(engine.state()["lag"])
+            told = report["engines"][0]
+            if real <= 8:
+                self.assertEqual(told["reply_lag"], real, f"push {push}: {text}")
+            else:
+                self.assertEqual(told["outcome"], "lost", f"push {push}: {text}")
+                self.assertIn("restart", told["remedy"])
+        self.assertGreater(real, 8)
 
 
 class Stops(harness.Case):

@@ -52,6 +52,15 @@ def free_port():
     raise AssertionError("no free port")
 
 
+def end_group(child):
+    """Ends a child that leads its own process group, with all that it started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+
+
 def request(port, method, path, body=None, limit=10):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=limit * SLOW)
     try:
@@ -63,22 +72,12 @@ def request(port, method, path, body=None, limit=10):
         connection.close()
 
 
-class Engine:
-    """One reference engine process."""
+class EngineClient:
+    """What a test sees of an engine, whoever runs it."""
 
-    def __init__(self, folder, name, *flags, port=0):
-        self.name = name
-        self.journal_path = pathlib.Path(folder) / f"{name}-{time.monotonic_ns()}.journal"
-        self.log = open(pathlib.Path(folder) / f"{name}.log", "ab")
-        self.process = subprocess.Popen(
-            [PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", "tcp",
-             "--journal", str(self.journal_path), *flags],
-            stdout=subprocess.PIPE, stderr=self.log)
-        line = self.process.stdout.readline()
-        if not line:
-            raise AssertionError(f"engine {name} did not start: {self.process.wait()}")
-        self.port = json.loads(line)["port"]
-        self.url = f"http://127.0.0.1:{self.port}"
+    def __init__(self, name, port, journal_path):
+        self.name, self.port, self.journal_path = name, port, pathlib.Path(journal_path)
+        self.url = f"http://127.0.0.1:{port}"
 
     def state(self):
         return json.loads(request(self.port, "GET", "/__state")[1])
@@ -93,6 +92,22 @@ class Engine:
 
     def calls(self, route):
         return [line for line in self.journal("request") if line["path"] == "/" + route]
+
+
+class Engine(EngineClient):
+    """One reference engine process."""
+
+    def __init__(self, folder, name, *flags, port=0):
+        journal_path = pathlib.Path(folder) / f"{name}-{time.monotonic_ns()}.journal"
+        self.log = open(pathlib.Path(folder) / f"{name}.log", "ab")
+        self.process = subprocess.Popen(
+            [PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", "tcp",
+             "--journal", str(journal_path), *flags],
+            stdout=subprocess.PIPE, stderr=self.log)
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError(f"engine {name} did not start: {self.process.wait()}")
+        super().__init__(name, json.loads(line)["port"], journal_path)
 
     def stop(self):
         if self.process.poll() is None:

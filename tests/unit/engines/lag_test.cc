@@ -1,70 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <deque>
-
 #include <gtest/gtest.h>
 
 #include "engines/vllm/lag_meter.h"
 #include "tests/unit/engines/client_rig.h"
+#include "tests/unit/engines/late_workers.h"
 
 namespace pushrod::engines::vllm {
 namespace {
 
 using std::chrono::seconds;
-
-/// The executor of the contract's 1.6: a call is sent to all workers, replies are read in worker
-/// order, and the first failure leaves the later ones unread.
-class Workers {
- public:
-  struct Answer {
-    bool failed = false;
-    std::string text;  ///< as it stands in "results", or the error
-  };
-
-  explicit Workers(std::size_t count) : queues_(count) {}
-
-  ScriptedReply call(const std::vector<Answer>& answers) {
-    for (std::size_t i = 0; i < queues_.size(); ++i) {
-      queues_[i].push_back(answers[i]);
-    }
-    std::string results;
-    for (auto& queue : queues_) {
-      const Answer front = queue.front();
-      queue.pop_front();
-      if (front.failed) {
-        return workerError(front.text);
-      }
-      results += (results.empty() ? "" : ",") + front.text;
-    }
-    return ScriptedReply::json(200, R"({"results":[)" + results + "]}");
-  }
-
-  [[nodiscard]] std::vector<Answer> all(const std::string& text) const {
-    return std::vector<Answer>(queues_.size(), Answer{false, text});
-  }
-
-  [[nodiscard]] std::vector<Answer> ranks() const {
-    std::vector<Answer> answers;
-    for (std::size_t i = 0; i < queues_.size(); ++i) {
-      answers.push_back({false, '"' + std::to_string(i) + '"'});
-    }
-    return answers;
-  }
-
-  ScriptedReply refuseAll(const std::string& text) {
-    return call(std::vector<Answer>(queues_.size(), Answer{true, text}));
-  }
-
-  [[nodiscard]] int lag() const {
-    std::size_t most = 0;
-    for (const auto& queue : queues_) {
-      most = std::max(most, queue.size());
-    }
-    return static_cast<int>(most);
-  }
-
- private:
-  std::vector<std::deque<Answer>> queues_;
-};
 
 /// A rig whose session and collective routes go through Workers.
 struct LaggingRig {
@@ -108,91 +52,14 @@ struct LaggingRig {
 
 const std::string kActive = "start_weight_update called while a weight update is already active.";
 
-/// Reads by a meter until it is done; each read is one call to the workers.
-LagMeter measure(Workers& model) {
-  constexpr std::size_t kHead = std::string_view(R"({"results":[)").size();
-  LagMeter meter;
-  while (!meter.lag() && !meter.exhausted()) {
-    const bool rank = meter.next() == LagMeter::Attribute::kRank;
-    const ScriptedReply reply = model.call(rank ? model.ranks() : model.all("\"True\""));
-    if (reply.result->status != 200) {
-      meter.onFailure();
-      continue;
-    }
-    std::vector<std::string> texts(1);
-    for (const char c : reply.result->body.substr(kHead)) {
-      if (c == ',') {
-        texts.emplace_back();
-      } else if (c != '"' && c != ']' && c != '}') {
-        texts.back() += c;
-      }
-    }
-    meter.onAnswer(texts);
-  }
-  return meter;
-}
-
-TEST(LagMeterTest, MeasuresRightAfterAnyFailures) {
-  for (std::size_t workers = 2; workers <= 4; ++workers) {
-    for (int failures = 0; failures <= 6; ++failures) {
-      for (int tail = 0; tail < 8; ++tail) {
-        Workers model(workers);
-        for (int i = 0; i < failures; ++i) {
-          model.refuseAll("old");
-        }
-        // Other calls since: plain ones and reads of the rank, in every order.
-        for (int i = 0; i < 3; ++i) {
-          model.call((tail >> i) % 2 == 0 ? model.all("null") : model.ranks());
-        }
-        const LagMeter meter = measure(model);
-        EXPECT_LE(meter.reads(), LagMeter::kMaxReads);
-        if (meter.lag()) {
-          EXPECT_EQ(*meter.lag(), model.lag())
-              << workers << " workers, " << failures << " failures, tail " << tail;
-        }
-      }
-    }
-  }
-}
-
-TEST(LagMeterTest, ASecondMeasurementAgreesWithTheFirst) {
-  for (int failures = 0; failures <= 3; ++failures) {
-    Workers model(3);
-    for (int i = 0; i < failures; ++i) {
-      model.refuseAll("old");
-    }
-    const LagMeter first = measure(model);
-    const int reads = first.reads();
-    ASSERT_TRUE(first.lag().has_value()) << failures << " failures, " << reads << " reads";
-    EXPECT_EQ(*first.lag(), model.lag());
-    for (int again = 0; again < 3; ++again) {
-      EXPECT_EQ(measure(model).lag(), model.lag()) << failures << " failures";
-    }
-  }
-}
-
-TEST(LagMeterTest, MeasuresUpToTheLargestUsableLag) {
-  for (int lag = 0; lag <= 8; ++lag) {
-    Workers model(2);
-    for (int i = 0; i < lag; ++i) {
-      model.refuseAll("old");
-    }
-    for (int i = 0; i < lag; ++i) {
-      model.call(model.all("null"));  // the late errors come out
-    }
-    ASSERT_EQ(model.lag(), lag);
-    EXPECT_EQ(measure(model).lag(), lag);
-  }
-}
-
-TEST(LagTest, NoLagTakesThreeReads) {
+TEST(LagTest, NoLagTakesAllReads) {
   LaggingRig lagging;
   lagging.rig.identify();
   const Reply reply = lagging.rig.run(CallKind::kMeasureLag);
   EXPECT_TRUE(reply.status.ok());
   EXPECT_EQ(reply.lag, 0);
   EXPECT_FALSE(reply.lost);
-  EXPECT_EQ(lagging.harmless(), 3);
+  EXPECT_EQ(lagging.harmless(), LagMeter::kMaxReads);
 }
 
 TEST(LagTest, OneWorkerIsNeverAsked) {
@@ -286,7 +153,7 @@ TEST(LagTest, AnAnswerLostOnTheWayIsMeasuredToo) {
   EXPECT_TRUE(lagging.rig.executor.run());
   lagging.rig.server().seen.clear();
   EXPECT_TRUE(lagging.rig.run(CallKind::kPause).status.ok());
-  EXPECT_EQ(lagging.harmless(), 3);
+  EXPECT_EQ(lagging.harmless(), LagMeter::kMaxReads);
 }
 
 void expectLost(const Reply& reply) {
