@@ -50,7 +50,7 @@ struct ClientOptions {
   bool verifyTls = true;
   std::string proxy;  ///< host:port of an HTTP proxy; empty: none, whatever the environment says
   std::size_t maxHeader = 64 << 10;
-  std::size_t maxBody = 64 << 20;
+  std::size_t maxBody = 16 << 20;
   Duration idleLimit = std::chrono::milliseconds(4000);  ///< older kept connections are not reused
 };
 

@@ -228,13 +228,13 @@ class Case(unittest.TestCase):
         text = done.stdout.decode(errors="replace")
         return done.returncode, json.loads(report.read_text()) if report.exists() else None, text
 
-    def ranks(self, config, checkpoint, version, count):
+    def ranks(self, config, checkpoint, version, count, master="127.0.0.1"):
         """`count` rank processes as a launcher starts them. Their output goes to files. `config`
         and `checkpoint` may be lists, one for each rank."""
         port = free_port()
         for rank in range(count):
             environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count),
-                               LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
+                               LOCAL_RANK=str(rank), MASTER_ADDR=master,
                                MASTER_PORT=str(port))
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
