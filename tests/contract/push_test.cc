@@ -1,84 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <thread>
-#include <vector>
-
 #include <gtest/gtest.h>
 
-#include "tests/contract/engine_pair.h"
-#include "transports/tcp/plane.h"
+#include "tests/contract/pushing.h"
 
 namespace pushrod::contract {
 namespace {
 
 using std::chrono::seconds;
-
-const std::vector<std::int8_t> kBytes(1 << 16, 7);
-
-Manifest manifestOf(std::size_t tensors) {
-  Manifest manifest;
-  for (std::size_t i = 0; i < tensors; ++i) {
-    manifest.tensors.push_back(
-        {"model.layers." + std::to_string(i) + ".w", DType::kInt8, {1 << 16}, 0});
-  }
-  return manifest;
-}
-
-Call bodyCall(CallKind kind, const std::string& body) {
-  Call call;
-  call.kind = kind;
-  call.body = std::make_shared<const std::string>(body);
-  return call;
-}
-
-/// Opens a channel to one engine, with the init call beside it.
-void openChannel(transports::tcp::TcpPlane& plane,
-                 BlockingClient& client,
-                 std::uint16_t port,
-                 int workers) {
-  ChannelSpec spec;
-  spec.epoch = 1;
-  PlaneEngine engine;
-  engine.name = "fe";
-  engine.workers = workers;
-  engine.url = "http://127.0.0.1:" + std::to_string(port);
-  spec.engines.push_back(engine);
-  const auto bodies = plane.announce(spec);
-  ASSERT_TRUE(bodies.ok()) << bodies.status().message();
-  std::future<Reply> init = client.begin(bodyCall(CallKind::kInit, bodies->front()));
-  const SteadyClock clock;
-  const Status open = plane.open(Deadline::after(clock, seconds(10)));
-  EXPECT_TRUE(open.ok()) << open.message();
-  ASSERT_EQ(init.wait_for(kPatience), std::future_status::ready);
-  const Reply reply = init.get();
-  EXPECT_TRUE(reply.status.ok()) << reply.status.message();
-}
-
-/// Streams the manifest; returns the first failure.
-Status stream(transports::tcp::TcpPlane& plane, const Manifest& manifest) {
-  const SteadyClock clock;
-  const Deadline deadline = Deadline::after(clock, seconds(10));
-  Status status = plane.begin(manifest);
-  for (const TensorSpec& spec : manifest.tensors) {
-    if (!status) {
-      return status;
-    }
-    TensorView view;
-    view.name = spec.name;
-    view.dtype = spec.dtype;
-    view.shape = spec.shape;
-    view.data = kBytes.data();
-    status = plane.put(spec, view, deadline);
-  }
-  return status ? plane.flush(deadline) : status;
-}
-
-TransportConfig smallBuffers() {
-  TransportConfig config;
-  config.kind = TransportKind::kTcp;
-  config.buffer = 1 << 17;
-  config.bind = "127.0.0.1";
-  return config;
-}
 
 class PushTest : public ::testing::TestWithParam<int> {};
 
@@ -96,8 +24,7 @@ TEST_P(PushTest, AWholePushThroughClientPlaneAndEngine) {
   std::future<Reply> update = client.begin(bodyCall(CallKind::kUpdate, *info));
   const Status streamed = stream(plane, manifest);
   EXPECT_TRUE(streamed.ok()) << streamed.message();
-  ASSERT_EQ(update.wait_for(kPatience), std::future_status::ready);
-  const Reply updated = update.get();
+  const Reply updated = await(update);
   EXPECT_TRUE(updated.status.ok()) << updated.status.message();
   EXPECT_TRUE(client.finish("8").status.ok());
   EXPECT_TRUE(client.run(CallKind::kFlush).status.ok());
@@ -128,8 +55,7 @@ TEST(BrokenPushTest, AnUpdateThatFailsIsHeardWhileTheStreamIsStillGoing) {
   ASSERT_TRUE(info.ok());
   std::future<Reply> update = client.begin(bodyCall(CallKind::kUpdate, *info));
   EXPECT_FALSE(stream(plane, manifest).ok());
-  ASSERT_EQ(update.wait_for(kPatience), std::future_status::ready);
-  const Reply failed = update.get();
+  const Reply failed = await(update);
   EXPECT_FALSE(failed.status.ok());
   EXPECT_EQ(failed.httpStatus, 500) << failed.status.message();
   plane.abort(failed.status);

@@ -28,6 +28,7 @@ void Invariants::complain(const std::string& text) {
 
 void Invariants::beginPush(int number) {
   push_ = number;
+  mayResume_ = false;
   before_.clear();
   for (const FakeEngine* engine : engines_) {
     before_.push_back(
@@ -35,9 +36,16 @@ void Invariants::beginPush(int number) {
   }
 }
 
-void Invariants::check() {
+void Invariants::check(Phase phase) {
+  mayResume_ = mayResume_ || phase == Phase::kResume;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     checkServing(i);
+  }
+}
+
+void Invariants::onCall(const Call& call, const std::string& engine, Phase phase) {
+  if (call.kind == CallKind::kFinish && call.hasVersion && phase != Phase::kFinish) {
+    complain("promise 5: a version was sent to " + engine + " in " + std::string(phaseName(phase)));
   }
 }
 
@@ -61,8 +69,12 @@ void Invariants::checkServing(std::size_t index) {
     complain("promise 3: " + engine.name() + " generates the new weights as " + engine.label());
   }
   // Resumed by us after a start: only with the new content.
-  if (engine.starts() != before_[index].starts && engine.restarts() == before_[index].restarts &&
-      engine.content() != push_) {
+  const bool ours =
+      engine.starts() != before_[index].starts && engine.restarts() == before_[index].restarts;
+  if (ours && !mayResume_) {
+    complain("promise 3: " + engine.name() + " generates before it was proved");
+  }
+  if (ours && engine.content() != push_) {
     complain("promise 3: " + engine.name() + " was started and generates the old weights");
   }
 }
@@ -97,6 +109,22 @@ void Invariants::checkOneVerdict(const std::vector<RankEnd>& ends) {
     if (!good(end.report) && mine.ok()) {
       complain("promise 10: rank " + std::to_string(rank) + " failed without a cause");
     }
+  }
+}
+
+/// A rank that did not hear the last vote does not know that the push is done.
+void Invariants::checkLostVerdict(const std::vector<RankEnd>& ends,
+                                  const FaultPlan& plan,
+                                  const FaultSite& site) {
+  const std::string last = std::string(phaseName(Phase::kVerdict)) + ", step";
+  if (plan.kind != FaultKind::kVerdictLost || site.what.find(last) == std::string::npos) {
+    return;
+  }
+  const RankEnd& end = ends[static_cast<std::size_t>(site.rank)];
+  if (end.ended && end.known) {
+    complain("promise 1: rank " + std::to_string(site.rank) + " says " +
+             std::string(pushOutcomeName(end.report.outcome)) +
+             ", but never heard the last verdict");
   }
 }
 
@@ -200,6 +228,7 @@ void Invariants::checkEnd(const std::vector<RankEnd>& ends,
     }
   }
   checkOneVerdict(ends);
+  checkLostVerdict(ends, plan, site);
   checkEngines(ends, plan);
   checkOutcome(ends, plan, site);
 }

@@ -28,6 +28,7 @@ struct RankEnd {
 struct FaultSite {
   bool hit = false;
   std::string what;
+  int rank = 0;                ///< whose call it was
   Phase phase = Phase::kIdle;  ///< rank 0's, then
   std::optional<CallKind> call;
 };
@@ -38,8 +39,10 @@ class Invariants {
   explicit Invariants(std::vector<FakeEngine*> engines) : engines_(std::move(engines)) {}
 
   void beginPush(int number);
-  /// After every event.
-  void check();
+  /// After every event; `phase` is rank 0's.
+  void check(Phase phase);
+  /// Before every call to an engine.
+  void onCall(const Call& call, const std::string& engine, Phase phase);
   void checkEnd(const std::vector<RankEnd>& ends, const FaultPlan& plan, const FaultSite& site);
   void complain(const std::string& text);
 
@@ -55,12 +58,16 @@ class Invariants {
 
   void checkServing(std::size_t engine);
   void checkOneVerdict(const std::vector<RankEnd>& ends);
+  void checkLostVerdict(const std::vector<RankEnd>& ends,
+                        const FaultPlan& plan,
+                        const FaultSite& site);
   void checkEngines(const std::vector<RankEnd>& ends, const FaultPlan& plan);
   void checkOutcome(const std::vector<RankEnd>& ends, const FaultPlan& plan, const FaultSite& site);
 
   std::vector<FakeEngine*> engines_;
   std::vector<Before> before_;
   int push_ = 0;
+  bool mayResume_ = false;  ///< rank 0 got as far as resuming what was proved
   std::vector<std::string> broken_;
 };
 

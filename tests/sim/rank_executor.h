@@ -21,6 +21,9 @@ class RankExecutor final : public Executor {
 
   TimerId postAt(TimePoint when, Task task) override {
     const TimerId id = ++last_;
+    if (when - base_.now() >= ignored_) {
+      return id;
+    }
     schedule(id, when, std::move(task));
     return id;
   }
@@ -33,6 +36,9 @@ class RankExecutor final : public Executor {
     }
     std::erase_if(waiting_, [id](const auto& each) { return each.first == id; });
   }
+
+  /// Timers at least so far away never fire.
+  void ignoreTimersFrom(Duration distance) { ignored_ = distance; }
 
   void die() {
     dead_ = true;
@@ -73,6 +79,7 @@ class RankExecutor final : public Executor {
   Executor& base_;
   std::map<TimerId, TimerId> timers_;
   std::vector<std::pair<TimerId, Task>> waiting_;
+  TimePoint::duration ignored_ = TimePoint::duration::max();
   TimerId last_ = 0;
   bool dead_ = false;
   bool stopped_ = false;

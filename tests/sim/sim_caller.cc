@@ -62,6 +62,9 @@ void SimCaller::meet(const CallerRequest& request, const Done& done) {
     result.bytes = met.bytes;
     finish(done, std::move(result));
   };
+  if (world_.plane != nullptr && world_.plane->leaving() && request.kind == ActionKind::kVote) {
+    world_.complain("promise 7: rank 0 votes before its bytes have left");
+  }
   const FaultKind fault = world_.fault(Seam::kVote, request.key.toString());
   if (!world_.executor.dead()) {
     world_.agreements.enter(

@@ -22,6 +22,7 @@ struct CallerWorld {
   std::shared_ptr<const Manifest> manifest;
   /// Counts a seam call and returns the fault that happens at it.
   std::function<FaultKind(Seam, const std::string&)> fault;
+  Complain complain;
 };
 
 /// One rank's trainer thread in virtual time: every operation really waits for the others.

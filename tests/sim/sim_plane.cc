@@ -63,6 +63,7 @@ Status SimPlane::gone() const {
 
 void SimPlane::wait(Wait wait, Deadline deadline) {
   wait_ = std::move(wait);
+  ++leaving_;
   if (!interrupted_.ok()) {
     end(interrupted_);
     return;
@@ -89,8 +90,10 @@ void SimPlane::end(const Status& status) {
   Wait wait = std::move(*wait_);
   wait_.reset();
   executor_.cancel(wait.timer);
-  executor_.postAt(executor_.now() + kPeriod,
-                   [done = std::move(wait.done), status] { done(status); });
+  executor_.postAt(executor_.now() + kPeriod, [this, done = std::move(wait.done), status] {
+    --leaving_;
+    done(status);
+  });
 }
 
 void SimPlane::openLater(Deadline deadline, Done done) {

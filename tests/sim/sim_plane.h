@@ -29,6 +29,9 @@ class SimPlane final : public DataPlane {
   /// An engine's process is gone, and with it its end of the channel.
   void engineGone(std::size_t engine);
 
+  /// Whether a put or a flush has begun and is not yet done.
+  [[nodiscard]] bool leaving() const { return leaving_ > 0; }
+
   [[nodiscard]] std::string waitsFor() const { return wait_ ? wait_->name : ""; }
 
   [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
@@ -79,6 +82,7 @@ class SimPlane final : public DataPlane {
   std::optional<std::size_t> gone_;
   Status interrupted_;
   std::optional<Wait> wait_;
+  int leaving_ = 0;
 };
 
 }  // namespace pushrod::sim

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/sim/scenery.h"
+
 namespace pushrod::sim {
 
 using orchestrator::DriverParts;
@@ -16,40 +18,8 @@ namespace {
 constexpr Duration kSlack = std::chrono::seconds(2);
 constexpr Duration kStopFor = std::chrono::seconds(20);
 constexpr std::size_t kMaxEvents = 200'000;
-
-std::shared_ptr<const Manifest> theManifest() {
-  Manifest manifest;
-  const char* const names[kTensors] = {"l0.q", "l0.k", "l1.q", "l1.k"};
-  for (const char* const name : names) {
-    manifest.tensors.push_back(TensorSpec{name, DType::kFloat32, Shape{2}, 0});
-  }
-  return std::make_shared<const Manifest>(std::move(manifest));
-}
-
-Config theConfig(int engines) {
-  Config config;
-  config.transport.kind = TransportKind::kTcp;
-  // Steps of one tensor too many for a layer: a pass can break in the middle of one.
-  config.transport.buffer = 20;
-  TimeoutsConfig& limits = config.timeouts;
-  limits.push = std::chrono::seconds(1000);
-  limits.connect = std::chrono::seconds(20);
-  limits.startup = std::chrono::seconds(30);
-  limits.init = std::chrono::seconds(30);
-  limits.request = std::chrono::seconds(60);
-  limits.pause = std::chrono::seconds(15);
-  limits.resume = std::chrono::seconds(15);
-  limits.drain = std::chrono::seconds(10);
-  limits.gather = std::chrono::seconds(40);
-  limits.agreement = std::chrono::seconds(5);
-  limits.shutdown = std::chrono::seconds(20);
-  for (int i = 0; i < engines; ++i) {
-    EngineConfig engine;
-    engine.name = "e" + std::to_string(i);
-    config.engines.list.push_back(engine);
-  }
-  return config;
-}
+/// Nothing of the product itself takes as long: a timer beyond it is a limit.
+constexpr Duration kShortestLimit = std::chrono::seconds(4);
 
 }  // namespace
 
@@ -77,7 +47,8 @@ struct World::RankProcess final : public orchestrator::PushObserver {
   int rank;
   RankExecutor executor;
   SimLink link;
-  std::unique_ptr<SimCaller> caller;
+  SimCaller* sim = nullptr;
+  std::unique_ptr<orchestrator::Caller> caller;
   std::unique_ptr<PushDriver> driver;
   TimePoint began{};
 };
@@ -117,19 +88,29 @@ void World::buildRanks() {
     ranks_.push_back(std::make_unique<RankProcess>(*this, i));
     RankProcess& rank = *ranks_.back();
     links_->add(&rank.link);
-    rank.caller =
-        std::make_unique<SimCaller>(CallerWorld{rank.executor,
-                                                i,
-                                                *agreements_,
-                                                *gathers_,
-                                                i == 0 ? plane_.get() : nullptr,
-                                                manifest,
-                                                [this, i](Seam where, const std::string& what) {
-                                                  return seam(where, i, what, std::nullopt);
-                                                }});
+    if (options_.unarmed) {
+      rank.executor.ignoreTimersFrom(kShortestLimit);
+    }
+    CallerWorld callers{rank.executor,
+                        i,
+                        *agreements_,
+                        *gathers_,
+                        i == 0 ? plane_.get() : nullptr,
+                        manifest,
+                        [this, i](Seam where, const std::string& what) {
+                          return seam(where, i, what, std::nullopt);
+                        },
+                        [this](const std::string& text) { invariants_->complain(text); }};
+    auto sim = std::make_unique<SimCaller>(std::move(callers));
+    rank.sim = sim.get();
+    rank.caller = std::move(sim);
+    if (options_.decorateCaller) {
+      rank.caller = options_.decorateCaller(std::move(rank.caller), i, rank.executor);
+    }
   }
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     FakeClient::Hooks hooks{[this, i](const Call& call) {
+                              invariants_->onCall(call, engines_[i]->name(), phase());
                               return seam(
                                   Seam::kEngine,
                                   0,
@@ -182,7 +163,7 @@ FaultKind World::seam(Seam where, int rank, const std::string& what, std::option
   if (!now || plan.kind == FaultKind::kNone) {
     return FaultKind::kNone;
   }
-  site_ = FaultSite{true, what, phase(), call};
+  site_ = FaultSite{true, what, rank, phase(), call};
   note(rank, "! " + std::string(faultName(plan.kind)));
   if (!wanted) {
     strike(plan.kind, plan.kind == FaultKind::kCancel ? plan.victim : rank);
@@ -266,7 +247,7 @@ void World::start(RankProcess& rank, int number) {
   who.rank = rank.rank;
   who.size = options_.plan.ranks;
   rank.began = executor_.now();
-  rank.caller->beginPush(number);
+  rank.sim->beginPush(number);
   DriverParts parts{rank.executor,
                     *rank.caller,
                     rank.link,
@@ -327,7 +308,7 @@ void World::loop() {
       return;
     }
     plane_->look();
-    invariants_->check();
+    invariants_->check(phase());
     if (i == kMaxEvents || executor_.now() > latest) {
       reportHang(i == kMaxEvents ? "endless events" : "past timeouts.push");
       return;

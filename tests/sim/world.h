@@ -38,6 +38,11 @@ class World final {
     bool second = true;  ///< after a failed push, one without faults
     /// Puts a decorator around a client (known bad variants).
     std::function<std::unique_ptr<EngineClient>(std::unique_ptr<EngineClient>, World&)> decorate;
+    /// The same for a rank's caller.
+    std::function<std::unique_ptr<orchestrator::Caller>(
+        std::unique_ptr<orchestrator::Caller>, int rank, Executor&)>
+        decorateCaller;
+    bool unarmed = false;  ///< no limit of a rank ever passes (a known bad variant)
   };
 
   explicit World(Options options);

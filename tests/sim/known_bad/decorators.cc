@@ -2,6 +2,7 @@
 #include "tests/sim/known_bad/decorators.h"
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace pushrod::sim::known_bad {
@@ -15,18 +16,25 @@ Reply good(CallKind kind) {
   return reply;
 }
 
-/// Passes calls on, except those that `pretend` answers itself, and changes replies.
+/// Passes calls on, except those that `pretend` answers itself, changes replies, and sends a call
+/// of its own after good replies.
 class Decorator final : public EngineClient {
  public:
   struct Rules {
-    std::function<bool(const Call&)> pretend;
-    std::function<void(const Call&, Reply&)> change;
+    std::function<void(Call&)> alter = nullptr;
+    std::function<bool(const Call&)> pretend = nullptr;
+    std::function<void(const Call&, Reply&)> change = nullptr;
+    /// The call that must follow a good reply to this one; nullopt: none.
+    std::function<std::optional<Call>(const Call&)> follow = nullptr;
   };
 
   Decorator(std::unique_ptr<EngineClient> inner, Rules rules)
       : inner_(std::move(inner)), rules_(std::move(rules)) {}
 
   void call(Call call, Deadline deadline, Done done) override {
+    if (rules_.alter) {
+      rules_.alter(call);
+    }
     if (rules_.pretend && rules_.pretend(call)) {
       // A harmless read in its place, so that the answer takes its time.
       Call read;
@@ -34,11 +42,16 @@ class Decorator final : public EngineClient {
       inner_->call(read, deadline, [done, kind = call.kind](const Reply&) { done(good(kind)); });
       return;
     }
-    inner_->call(call, deadline, [this, call, done](Reply reply) {
+    inner_->call(call, deadline, [this, call, deadline, done](Reply reply) {
       if (rules_.change) {
         rules_.change(call, reply);
       }
-      done(std::move(reply));
+      const auto next = rules_.follow && reply.status.ok() ? rules_.follow(call) : std::nullopt;
+      if (!next) {
+        done(std::move(reply));
+        return;
+      }
+      inner_->call(*next, deadline, [done, reply](const Reply&) { done(reply); });
     });
   }
 
@@ -62,45 +75,107 @@ std::unique_ptr<EngineClient> decorated(std::unique_ptr<EngineClient> inner,
 
 std::unique_ptr<EngineClient> withoutEmptySession(std::unique_ptr<EngineClient> inner,
                                                   World& world) {
-  return decorated(std::move(inner),
-                   {[&world](const Call& call) {
-                      return world.phase() == Phase::kClean &&
-                             (call.kind == CallKind::kStart || call.kind == CallKind::kFinish);
-                    },
-                    nullptr});
+  return decorated(std::move(inner), {.pretend = [&world](const Call& call) {
+                     return world.phase() == Phase::kClean &&
+                            (call.kind == CallKind::kStart || call.kind == CallKind::kFinish);
+                   }});
 }
 
 std::unique_ptr<EngineClient> withoutVerify(std::unique_ptr<EngineClient> inner, World& world) {
-  return decorated(std::move(inner), {nullptr, [&world](const Call& call, Reply& reply) {
-                                        if (world.phase() < Phase::kFinish) {
-                                          return;
-                                        }
-                                        if (call.kind == CallKind::kFinish) {
-                                          reply = good(call.kind);
-                                        }
-                                        if (call.kind == CallKind::kReadVersion) {
-                                          reply = good(call.kind);
-                                          reply.text = "v1";
-                                        }
-                                      }});
+  return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
+                     if (world.phase() < Phase::kFinish) {
+                       return;
+                     }
+                     if (call.kind == CallKind::kFinish) {
+                       reply = good(call.kind);
+                     }
+                     if (call.kind == CallKind::kReadVersion) {
+                       reply = good(call.kind);
+                       reply.text = "v1";
+                     }
+                   }});
 }
 
 std::unique_ptr<EngineClient> withoutUpdateCheck(std::unique_ptr<EngineClient> inner,
                                                  World& /*world*/) {
-  return decorated(std::move(inner), {nullptr, [](const Call& call, Reply& reply) {
-                                        if (call.kind == CallKind::kUpdate) {
-                                          reply = good(call.kind);
-                                        }
-                                      }});
+  return decorated(std::move(inner), {.change = [](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kUpdate) {
+                       reply = good(call.kind);
+                     }
+                   }});
 }
 
 std::unique_ptr<EngineClient> withoutStaleClose(std::unique_ptr<EngineClient> inner,
                                                 World& /*world*/) {
-  return decorated(std::move(inner), {nullptr, [](const Call& call, Reply& reply) {
-                                        if (call.kind == CallKind::kReadSession) {
-                                          reply.flag = false;
-                                        }
-                                      }});
+  return decorated(std::move(inner), {.change = [](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kReadSession) {
+                       reply.flag = false;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner, World& world) {
+  return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kReadVersion && world.phase() >= Phase::kFinish) {
+                       reply.text = "v1";
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner,
+                                              World& /*world*/) {
+  return decorated(std::move(inner), {.follow = [](const Call& call) -> std::optional<Call> {
+                     if (call.kind != CallKind::kFinish || !call.hasVersion) {
+                       return std::nullopt;
+                     }
+                     Call resume;
+                     resume.kind = CallKind::kResume;
+                     return resume;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withEarlyVersion(std::unique_ptr<EngineClient> inner,
+                                               World& /*world*/) {
+  return decorated(std::move(inner),
+                   {.pretend = [](const Call& call) { return call.hasVersion; },
+                    .follow = [](const Call& call) -> std::optional<Call> {
+                      if (call.kind != CallKind::kUpdate) {
+                        return std::nullopt;
+                      }
+                      Call finish;
+                      finish.kind = CallKind::kFinish;
+                      finish.version = "v1";
+                      finish.hasVersion = true;
+                      return finish;
+                    }});
+}
+
+std::unique_ptr<EngineClient> withVersionInEveryClose(std::unique_ptr<EngineClient> inner,
+                                                      World& /*world*/) {
+  return decorated(std::move(inner), {.alter = [](Call& call) {
+                     if (call.kind == CallKind::kFinish) {
+                       call.version = "v1";
+                       call.hasVersion = true;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withoutLastClose(std::unique_ptr<EngineClient> inner, World& world) {
+  return decorated(std::move(inner), {.pretend = [&world](const Call& call) {
+                     return world.phase() == Phase::kFailing && call.kind == CallKind::kFinish;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withoutPause(std::unique_ptr<EngineClient> inner, World& world) {
+  return decorated(
+      std::move(inner),
+      {.pretend = [](const Call& call) { return call.kind == CallKind::kPause; },
+       .change =
+           [&world](const Call& call, Reply& reply) {
+             if (call.kind == CallKind::kReadPaused && world.phase() >= Phase::kPause) {
+               reply.flag = true;
+             }
+           }});
 }
 
 }  // namespace pushrod::sim::known_bad

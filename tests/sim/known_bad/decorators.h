@@ -23,4 +23,23 @@ std::unique_ptr<EngineClient> withoutUpdateCheck(std::unique_ptr<EngineClient> i
 /// Starts again over a session that a failed close left open.
 std::unique_ptr<EngineClient> withoutStaleClose(std::unique_ptr<EngineClient> inner, World& world);
 
+/// Reads whatever version an engine reports as the pushed one.
+std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Resumes each engine as soon as its own finish was answered well.
+std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Publishes the version as soon as the update was answered well, before the ranks agree.
+std::unique_ptr<EngineClient> withEarlyVersion(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Closes every session with the version.
+std::unique_ptr<EngineClient> withVersionInEveryClose(std::unique_ptr<EngineClient> inner,
+                                                      World& world);
+
+/// Leaves the sessions of a failed push as they are.
+std::unique_ptr<EngineClient> withoutLastClose(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Takes every engine for a paused one.
+std::unique_ptr<EngineClient> withoutPause(std::unique_ptr<EngineClient> inner, World& world);
+
 }  // namespace pushrod::sim::known_bad
