@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors that are not plain, and keys that are not known: cases 17, 19 and 30."""
+
+import re
+import struct
+import json
+import subprocess
+import unittest
+
+import harness
+from outcome import Case
+
+
+def model(**extra):
+    tensors = {f"w{i}": harness.tensor(f"w{i}", "2", "BF16", [8, 8]) for i in range(10)}
+    return {**tensors, **extra}
+
+
+class Case17(Case):
+    """Tied names: one memory, two names."""
+
+    def test_both_names_arrive_with_equal_bytes(self):
+        tied = harness.tensor("tied", "2", "BF16", [32, 8])
+        tensors = {"embed.weight": tied, **model(), "head.weight": tied}
+        engine = self.engine("fe-a")
+        pushed = self.pushed([engine], ranks=3, tensors=tensors)
+        self.assert_done(pushed, [engine])
+        arrived = [line["name"] for line in engine.journal("tensor")]
+        self.assertEqual(sorted(arrived), sorted(tensors))
+        self.assertEqual(pushed.report["bytes"], sum(len(data) for _, _, data in tensors.values()))
+
+    def test_one_name_only(self):
+        engine = self.engine("fe-a")
+        tensors = model(**{"embed.weight": harness.tensor("tied", "2", "BF16", [32, 8])})
+        pushed = self.pushed([engine], tensors=tensors)
+        self.assert_done(pushed, [engine])
+        self.assertNotIn("head.weight", engine.state()["weights"])
+
+    def test_a_name_twice_is_refused(self):
+        engine = self.engine("fe-a")
+        folder = self.folder / "twice"
+        folder.mkdir()
+        entry = '"dtype":"BF16","shape":[2],"data_offsets"'
+        header = ('{"w0":{%s:[0,4]},"w0":{%s:[4,8]}}' % (entry, entry)).encode()
+        (folder / "model.safetensors").write_bytes(
+            struct.pack("<Q", len(header)) + header + bytes(8))
+        ranks = self.ranks(self.config([engine]), folder, "2", 2)
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(timeout=20 * harness.SLOW), 2, self.rank_log(rank))
+            self.assertIn("w0", self.rank_log(rank))
+        self.assertEqual(engine.journal("request"), [])
+
+
+class Case19(Case):
+    """A tensor that does not fit into the buffer."""
+
+    def test_both_sides_cut_alike(self):
+        kib = {"a": 410, "b": 3072, "c": 410, "d": 1024}
+        tensors = {name: harness.tensor(name, "2", "U8", [size << 10]) for name, size in kib.items()}
+        tensors["e"] = harness.tensor("e", "2", "U8", [(1 << 20) + 1])
+        engines = [self.engine("fe-a"), self.engine("fe-b", "--world-size", "2")]
+        pushed = self.pushed(engines, ranks=3, tensors=tensors, transport={"buffer": "1MiB"})
+        self.assert_done(pushed, engines)
+        # Add the tensor, then close if the sum is strictly greater than the buffer: a+b, c+d, e.
+        chunks = [line for line in engines[0].journal("chunk")]
+        self.assertEqual([line["bytes"] for line in chunks],
+                         [(410 + 3072) << 10, (410 + 1024) << 10, (1 << 20) + 1])
+
+
+class Case30(Case):
+    """A misspelt key must not be taken silently."""
+
+    def setUp(self):
+        super().setUp()
+        self.only = self.engine("fe-a")
+        shown = subprocess.run(
+            [harness.PROGRAM, "config", "check", "--effective", str(self.config([self.only]))],
+            stdout=subprocess.PIPE, check=True, timeout=20 * harness.SLOW)
+        self.sections = self.parse(shown.stdout.decode())
+
+    def parse(self, text):
+        """{section: [keys]} of the effective configuration; "" holds the keys of no section."""
+        sections, section = {"": []}, ""
+        for line in text.splitlines():
+            found = re.match(r"^(\w+):\s*(.*?)\s*(?:#.*)?$", line)
+            if found:
+                section = found[1]
+                (sections[""] if found[2] else sections.setdefault(section, [])).append(
+                    found[1]) if found[2] else sections.setdefault(section, [])
+                continue
+            found = re.match(r"^  (\w+):", line)
+            if found and section != "engines":
+                sections[section].append(found[1])
+        return sections
+
+    def refused(self, text, *says):
+        path = self.folder / "changed.yaml"
+        path.write_text(text)
+        done = subprocess.run([harness.PROGRAM, "config", "check", str(path)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              timeout=20 * harness.SLOW)
+        out = done.stdout.decode()
+        self.assertEqual(done.returncode, 2, f"{text}\n{out}")
+        for part in says:
+            self.assertIn(part, out, text)
+        return out
+
+    def with_key(self, section, key):
+        engines = f"engines:\n  list:\n    - url: {self.only.url}\n"
+        if not section:
+            return f"{engines}{key}: 1\n"
+        return f"{engines}{section}:\n  {key}: 1\n"
+
+    def test_every_key_changed_by_a_letter_a_hyphen_or_a_level(self):
+        seen = 0
+        for section, keys in self.sections.items():
+            for key in keys:
+                seen += 1
+                wrong = key[:-1] + ("x" if key[-1] != "x" else "y")
+                if wrong not in keys:
+                    self.refused(self.with_key(section, wrong), "changed.yaml:", wrong)
+                if "_" in key:
+                    hyphen = key.replace("_", "-")
+                    self.refused(self.with_key(section, hyphen), hyphen, key)
+                if section and key not in self.sections[""] and key not in self.sections:
+                    # One level up, and into a section of its own.
+                    self.refused(self.with_key("", key), key, section)
+                    self.refused(f"{self.with_key(section, key + 'x')}    {key}: 1\n",
+                                 "changed.yaml:")
+        self.assertGreater(seen, 40)
+
+    def test_a_key_of_a_removed_release(self):
+        self.refused(self.with_key("push", "load_format"), "load_format")
+
+    def test_every_fault_in_one_run(self):
+        out = self.refused(f"engines:\n  list:\n    - url: {self.only.url}\n      nam: x\n"
+                           "push: {resnd: true, verify: versoin}\ntimeouts: {pause: 10}\n",
+                           "resnd", "versoin", "timeouts.pause", "nam")
+        self.assertGreaterEqual(len([line for line in out.splitlines()
+                                     if "changed.yaml:" in line]), 4)
+
+    def test_the_same_verdict_on_all_ranks(self):
+        path = self.folder / "wrong.yaml"
+        path.write_text(self.with_key("push", "resnd"))
+        folder, _ = self.checkpoint("v2", model())
+        for rank, process in enumerate(self.ranks(path, folder, "2", 3)):
+            self.assertEqual(process.wait(timeout=20 * harness.SLOW), 2, self.rank_log(rank))
+            self.assertIn("push.resend", self.rank_log(rank))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
