@@ -24,6 +24,9 @@ LAYERS["tools"] = set(LAYERS) | {"tools"}
 # Adapters of one folder do not know each other either.
 ADAPTERS = {"engines": {"vllm", "reference"}, "transports": {"tcp", "nccl", "ipc", "shm"}}
 
+# What lives on the installed headers alone.
+OUTSIDE = {"include": "a public header", "examples": "an example"}
+
 # Only the composition root names adapters; what the rest of its folder shares with them is pure.
 COMPOSITION_ROOT = "orchestrator/factory.cc"
 CONCRETE = re.compile(r"^(engines/|ranks/|transports/(tcp|nccl|ipc|shm)/)")
@@ -62,9 +65,9 @@ def check_include(path, quote, header, exists):
     """Faults of one include line; `exists` tells whether a path is in the tree."""
     folder = path.split("/")[0]
     target = header.split("/")[0]
-    if folder == "include":
+    if folder in OUTSIDE:
         if not is_std(header) and not (quote == "<" and header.startswith("pushrod/")):
-            yield "a public header may include only the standard library and <pushrod/...>"
+            yield f"{OUTSIDE[folder]} may include only the standard library and <pushrod/...>"
         return
     if folder not in LAYERS:
         return

@@ -69,6 +69,10 @@ class Rules(unittest.TestCase):
         self.refused("include/pushrod/a.h", '#include "common/log.h"\n', "public header")
         self.refused("include/pushrod/a.h", "#include <boost/json.hpp>\n", "public header")
 
+    def test_examples_see_what_is_installed(self):
+        self.allowed("examples/x/main.cc", "#include <cstdio>\n#include <pushrod/pushrod.h>\n")
+        self.refused("examples/x/main.cc", '#include "common/log.h"\n', "an example may include")
+
     def test_paths_begin_at_the_top(self):
         found = list(check_sources.check_text(
             "http/a.cc", HEAD + '#include "client.h"\n', lambda header: False))

@@ -228,22 +228,26 @@ class Case(unittest.TestCase):
         text = done.stdout.decode(errors="replace")
         return done.returncode, json.loads(report.read_text()) if report.exists() else None, text
 
-    def ranks(self, config, checkpoint, version, count):
-        """`count` rank processes as a launcher starts them. Their output goes to files. `config`
-        and `checkpoint` may be lists, one for each rank."""
+    def launch(self, commands):
+        """One rank process per command, as a launcher starts them. Their output goes to files."""
         port = free_port()
-        for rank in range(count):
-            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count),
+        for rank, command in enumerate(commands):
+            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(len(commands)),
                                LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1",
                                MASTER_PORT=str(port))
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
-                self.command(config[rank] if isinstance(config, list) else config,
-                             checkpoint[rank] if isinstance(checkpoint, list) else checkpoint,
-                             version, "--report", str(self.folder / "ranks.json")),
-                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             log.close()
-        return self.children[-count:]
+        return self.children[-len(commands):]
+
+    def ranks(self, config, checkpoint, version, count):
+        """`count` ranks of one push. `config` and `checkpoint` may be lists, one for each rank."""
+        return self.launch([
+            self.command(config[rank] if isinstance(config, list) else config,
+                         checkpoint[rank] if isinstance(checkpoint, list) else checkpoint,
+                         version, "--report", str(self.folder / "ranks.json"))
+            for rank in range(count)])
 
     def rank_log(self, rank):
         return (self.folder / f"rank-{rank}.log").read_text(errors="replace")
