@@ -3,6 +3,7 @@
 // after each step. Every rank of the job runs this same program. README.md shows the marked parts.
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -125,6 +126,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: minimal_trainer CONFIG [STEPS]\n");
     return EXIT_FAILURE;
   }
-  std::vector<Weight> model = makeModel();
-  return train(argv[1], steps, model);
+  try {
+    std::vector<Weight> model = makeModel();
+    return train(argv[1], steps, model);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());  // the standard library's own, such as bad_alloc
+    return EXIT_FAILURE;
+  }
 }
