@@ -188,6 +188,10 @@ class Case(unittest.TestCase):
         folder.mkdir()
         return folder, write_safetensors(folder / "model.safetensors", tensors)
 
+    def weights(self, version, layers=4, width=64):
+        """A checkpoint of one training step of the small model."""
+        return self.checkpoint(f"v{version}", layered(version, layers, width))
+
     def config(self, engines, /, **sections):
         """`sections`: {"timeouts": {"request": "5s"}}; values are written as they are."""
         text = {"job": {"job": f"test-{os.getpid()}"},
@@ -251,6 +255,12 @@ class Case(unittest.TestCase):
 
     def rank_log(self, rank):
         return (self.folder / f"rank-{rank}.log").read_text(errors="replace")
+
+    def assert_ended(self, rank, code, text="", limit=30):
+        """The rank of the case's only launch ends with `code` in time, and has said `text`."""
+        process = self.children[rank]
+        self.assertEqual(process.wait(timeout=limit * SLOW), code, self.rank_log(rank))
+        self.assertIn(text, self.rank_log(rank))
 
     def assert_current(self, engine, version, digests):
         state = engine.state()
