@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build options, the language level and the one interface target that carries our flags.
 option(PUSHROD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PUSHROD_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_BUILD_BENCH "Build the benchmarks" OFF)
 option(PUSHROD_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_FUZZ "Build the fuzz targets (needs clang)" OFF)

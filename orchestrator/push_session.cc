@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orchestrator/push_session.h"
 
-#include <functional>
-#include <future>
 #include <utility>
 
 #include "common/ids.h"
 #include "config/agreement_text.h"
 #include "config/text_check.h"
+#include "net/run_and_wait.h"
 
 namespace pushrod::orchestrator {
 
@@ -34,17 +33,6 @@ TransportKind pushTransport(const Config& config) {
   return kind;
 }
 
-/// Runs `task` on the control thread and waits for it. Not from the control thread.
-void onControl(net::IoExecutor& executor, const std::function<void()>& task) {
-  std::promise<void> done;
-  std::future<void> finished = done.get_future();
-  executor.post([&task, &done] {
-    task();
-    done.set_value();
-  });
-  finished.get();
-}
-
 }  // namespace
 
 PushSession::PushSession(Config config, Rank rank, LogSink& log)
@@ -55,7 +43,7 @@ PushSession::PushSession(Config config, Rank rank, LogSink& log)
       board_(config_.job, rank_.rank, rank_.size) {}
 
 PushSession::~PushSession() {
-  onControl(executor_, [this] {
+  net::runAndWait(executor_, [this] {
     driver_.reset();
     server_.reset();
     if (adapters_ != nullptr) {
@@ -71,7 +59,7 @@ PushSession::~PushSession() {
 
 Status PushSession::compose(const std::string& privateStore) {
   Status status;
-  onControl(executor_, [&] {
+  net::runAndWait(executor_, [&] {
     Result<std::unique_ptr<Adapters>> adapters =
         makeAdapters(config_, rank_, privateStore, executor_, metrics_, log_);
     if (!adapters.ok()) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "net/io_executor.h"
+#include "net/run_and_wait.h"
 
 namespace pushrod::ranks {
 
@@ -31,17 +32,7 @@ auto onControlThread(net::IoExecutor& executor, Deadline deadline, Work work)
 /// Destroys an object that lives on the control thread there and waits for that.
 template <typename T>
 void destroyOnControlThread(net::IoExecutor& executor, std::unique_ptr<T>& object) {
-  if (executor.onThread()) {
-    object.reset();
-    return;
-  }
-  std::promise<void> done;
-  auto future = done.get_future();
-  executor.post([&object, &done] {
-    object.reset();
-    done.set_value();
-  });
-  future.wait();
+  net::runAndWait(executor, [&object] { object.reset(); });
 }
 
 }  // namespace pushrod::ranks

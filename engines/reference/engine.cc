@@ -2,7 +2,6 @@
 #include "engines/reference/engine.h"
 
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <signal.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "engines/reference/checkpoint.h"
 #include "engines/reference/service.h"
 #include "http/server.h"
+#include "net/run_and_wait.h"
 
 namespace pushrod::engines::reference {
 
@@ -55,14 +55,15 @@ Status checkLayout(const EngineOptions& options) {
   return {};
 }
 
-/// Runs `task` on the control thread and waits for its end.
-void runThere(Executor& executor, const std::function<void()>& task) {
-  std::promise<void> ended;
-  executor.post([&] {
-    task();
-    ended.set_value();
-  });
-  ended.get_future().wait();
+http::ServerOptions serverOptions(const EngineOptions& options) {
+  http::ServerOptions http;
+  http.address = options.host;
+  http.port = options.port;
+  http.maxConnections = 256;
+  http.maxHeader = std::size_t{64} << 10U;
+  http.maxBody = std::size_t{64} << 20U;
+  http.idle = std::chrono::seconds(5);
+  return http;
 }
 
 }  // namespace
@@ -89,6 +90,24 @@ Status Engine::build(const EngineOptions& options) {
     return sound;
   }
   shared_->profile = *profile;
+  if (Status filled = fillShared(options); !filled.ok()) {
+    return filled;
+  }
+  Facts facts{options.name,
+              options.model,
+              options.hostId,
+              options.prefix,
+              options.worldSize,
+              options.pipelineStages,
+              options.dataParallel};
+  service_ = std::make_unique<Service>(
+      executor_, *shared_, std::move(facts), makeCores(options), std::move(*faults));
+  idle_ = options.idle;
+  onIdle_ = options.onIdle;
+  return serve(options);
+}
+
+Status Engine::fillShared(const EngineOptions& options) {
   shared_->die = options.die ? options.die : [] { ::kill(::getpid(), SIGKILL); };
   shared_->journal = std::make_unique<Journal>();
   if (!options.journal.empty()) {
@@ -105,6 +124,10 @@ Status Engine::build(const EngineOptions& options) {
     }
     shared_->initial = std::move(*content);
   }
+  return {};
+}
+
+std::vector<std::shared_ptr<Core>> Engine::makeCores(const EngineOptions& options) {
   const int perCore = options.worldSize / options.dataParallel;
   std::vector<std::shared_ptr<Core>> cores;
   for (int core = 0; core < options.dataParallel; ++core) {
@@ -116,33 +139,18 @@ Status Engine::build(const EngineOptions& options) {
     }
     cores.push_back(std::make_shared<Core>(executor_, std::move(mine)));
   }
-  Facts facts{options.name,
-              options.model,
-              options.hostId,
-              options.prefix,
-              options.worldSize,
-              options.pipelineStages,
-              options.dataParallel};
-  service_ = std::make_unique<Service>(
-      executor_, *shared_, std::move(facts), std::move(cores), std::move(*faults));
+  return cores;
+}
 
-  http::ServerOptions http;
-  http.address = options.host;
-  http.port = options.port;
-  http.maxConnections = 256;
-  http.maxHeader = std::size_t{64} << 10U;
-  http.maxBody = std::size_t{64} << 20U;
-  http.idle = std::chrono::seconds(5);
-  idle_ = options.idle;
-  onIdle_ = options.onIdle;
+Status Engine::serve(const EngineOptions& options) {
   Status listening;
   // On the control thread, so that no request is handled before everything is in place.
-  runThere(executor_, [&] {
+  net::runAndWait(executor_, [&] {
     service_->closePort = [this] { server_->close(); };
     service_->connections = [this] { return server_->connections(); };
     auto server = http::Server::listen(
         executor_,
-        http,
+        serverOptions(options),
         [service = service_.get()](http::ServerRequest request,
                                    std::unique_ptr<http::Responder> responder) {
           service->handle(std::move(request), std::move(responder));
@@ -174,7 +182,7 @@ void Engine::watchIdle() {
 
 Engine::~Engine() {
   shared_->stop.raise();
-  runThere(executor_, [this] {
+  net::runAndWait(executor_, [this] {
     // What was not answered goes first: a responder must find its server or nothing.
     service_.reset();
     server_.reset();

@@ -63,6 +63,11 @@ class Engine {
   explicit Engine(net::IoExecutor& executor);
 
   Status build(const EngineOptions& options);
+  /// What all workers use: how to die, the journal, the model at start.
+  Status fillShared(const EngineOptions& options);
+  /// The engine's processes, and their workers.
+  std::vector<std::shared_ptr<Core>> makeCores(const EngineOptions& options);
+  Status serve(const EngineOptions& options);
   void watchIdle();
 
   net::IoExecutor& executor_;

@@ -44,13 +44,26 @@ void applyWorkerFault(const Exchange& exchange, WorkerCall& call) {
   }
 }
 
-/// Asks the workers and answers `message`, or the first failure.
+using InfoPtr = std::shared_ptr<const json::value>;
+
+/// A route that is one call to all workers.
+struct Step {
+  Method method;
+  const char* operation;  ///< its name in the load the engine reports
+  const char* message;    ///< the answer when it went well
+};
+
+/// Asks the workers and ends with `good`, or answers the first failure.
 void ask(Service& service,
          const ExchangePtr& exchange,
-         WorkerCall call,
-         const std::string& operation,
+         const Step& step,
+         InfoPtr info,
          std::function<void()> good) {
+  WorkerCall call;
+  call.method = step.method;
+  call.info = std::move(info);
   applyWorkerFault(*exchange, call);
+  const std::string operation = step.operation;
   ++service.inFlight[operation];
   const TimePoint begun = service.executor.now();
   service.collective(
@@ -64,8 +77,16 @@ void ask(Service& service,
       });
 }
 
-std::function<void()> answering(const ExchangePtr& exchange, const std::string& message) {
-  return [exchange, message] { exchange->json(json::object{{"message", message}}); };
+std::function<void()> answering(const ExchangePtr& exchange, const Step& step) {
+  return [exchange, message = step.message] { exchange->json(json::object{{"message", message}}); };
+}
+
+/// Asks the workers and answers that the step was done, or the first failure.
+void carryOut(Service& service,
+              const ExchangePtr& exchange,
+              const Step& step,
+              InfoPtr info = nullptr) {
+  ask(service, exchange, step, std::move(info), answering(exchange, step));
 }
 
 /// Whether a validated info has the right type; list entries are allowed for updates.
@@ -84,16 +105,21 @@ bool rightType(const json::value& info, bool update) {
   return true;
 }
 
-/// "init_info" or "update_info" out of a body; null: answered already.
-std::shared_ptr<const json::value> readInfo(const Profile& profile,
-                                            Exchange& exchange,
-                                            const std::string& key) {
-  auto body = profile.typedBodies ? readTypedBody(exchange) : readLooseBody(exchange);
-  if (!body) {
-    return nullptr;
-  }
-  if (!profile.typedBodies && !body->is_object()) {
+/// A body of a release that does not check types, which must be a mapping all the same; nullopt:
+/// answered already.
+std::optional<json::value> readLooseObject(Exchange& exchange) {
+  auto body = readLooseBody(exchange);
+  if (body && !body->is_object()) {
     exchange.failed(noMapping(*body));
+    return std::nullopt;
+  }
+  return body;
+}
+
+/// "init_info" or "update_info" out of a body; null: answered already.
+InfoPtr readInfo(const Profile& profile, Exchange& exchange, const std::string& key) {
+  auto body = profile.typedBodies ? readTypedBody(exchange) : readLooseObject(exchange);
+  if (!body) {
     return nullptr;
   }
   json::value* info = body->is_object() ? body->get_object().if_contains(key) : nullptr;
@@ -166,87 +192,54 @@ void storeVersion(Service& service,
 }  // namespace
 
 void init(Service& service, const ExchangePtr& exchange) {
-  WorkerCall call;
-  call.method = Method::kInit;
-  call.info = readInfo(service.profile, *exchange, "init_info");
-  if (call.info != nullptr) {
-    ask(service,
-        exchange,
-        std::move(call),
-        "init",
-        answering(exchange, "Weight transfer initialized"));
+  InfoPtr info = readInfo(service.profile, *exchange, "init_info");
+  if (info != nullptr) {
+    carryOut(
+        service, exchange, {Method::kInit, "init", "Weight transfer initialized"}, std::move(info));
   }
 }
 
 void shutdown(Service& service, const ExchangePtr& exchange) {
-  WorkerCall call;
-  call.method = Method::kShutdown;
-  ask(service,
-      exchange,
-      std::move(call),
-      "shutdown",
-      answering(exchange, "Weight transfer shut down"));
+  carryOut(service, exchange, {Method::kShutdown, "shutdown", "Weight transfer shut down"});
 }
 
 void start(Service& service, const ExchangePtr& exchange) {
-  if (service.profile.startNeedsBody) {
-    const auto body = readLooseBody(*exchange);
-    if (!body) {
-      return;
-    }
-    if (!body->is_object()) {
-      exchange->failed(noMapping(*body));
-      return;
-    }
+  if (service.profile.startNeedsBody && !readLooseObject(*exchange)) {
+    return;
   }
-  WorkerCall call;
-  call.method = Method::kStart;
-  ask(service, exchange, std::move(call), "start", answering(exchange, "Weight update started"));
+  carryOut(service, exchange, {Method::kStart, "start", "Weight update started"});
 }
 
 void startDraft(Service& service, const ExchangePtr& exchange) {
-  WorkerCall call;
-  call.method = Method::kStartDraft;
-  ask(service,
-      exchange,
-      std::move(call),
-      "start_draft",
-      answering(exchange, "Draft weight update started"));
+  carryOut(service, exchange, {Method::kStartDraft, "start_draft", "Draft weight update started"});
 }
 
 void update(Service& service, const ExchangePtr& exchange) {
-  WorkerCall call;
-  call.method = Method::kUpdate;
-  call.info = readInfo(service.profile, *exchange, "update_info");
-  if (call.info == nullptr) {
+  InfoPtr info = readInfo(service.profile, *exchange, "update_info");
+  if (info == nullptr) {
     return;
   }
   if (service.serving.weightsAsleep) {
     // The servers' core crashes here, and the call stays pending.
     service.freeze();
   }
-  ask(service, exchange, std::move(call), "update", answering(exchange, "Weights updated"));
+  carryOut(service, exchange, {Method::kUpdate, "update", "Weights updated"}, std::move(info));
 }
 
 void finish(Service& service, const ExchangePtr& exchange) {
-  FinishBody body = readFinish(service.profile, *exchange);
+  const FinishBody body = readFinish(service.profile, *exchange);
   if (!body.good) {
     return;
   }
-  WorkerCall call;
-  call.method = Method::kFinish;
-  ask(service,
-      exchange,
-      std::move(call),
-      "finish",
-      [&service, exchange, version = std::move(body.version)] {
-        const auto answer = answering(exchange, "Weight update finished");
-        if (version) {
-          storeVersion(service, exchange, version, answer);
-        } else {
-          answer();
-        }
-      });
+  const Step step{Method::kFinish, "finish", "Weight update finished"};
+  auto answer = answering(exchange, step);
+  if (!body.version) {
+    ask(service, exchange, step, nullptr, std::move(answer));
+    return;
+  }
+  ask(service, exchange, step, nullptr, [&service, exchange, version = body.version, answer] {
+    storeVersion(service, exchange, version, answer);
+  });
 }
 
 void setVersion(Service& service, const ExchangePtr& exchange) {

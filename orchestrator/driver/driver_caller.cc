@@ -199,6 +199,11 @@ void PushDriver::startVote() {
 }
 
 void PushDriver::onVote(CallerResult result) {
+  if (!result.status.ok() && state_.phase == Phase::kVerdict && finalWord_) {
+    // A rank that had the verdict has left; its leaving interrupted this vote, not the agreement.
+    result.status = Status();
+    result.verdict = *finalWord_;
+  }
   const double seconds =
       std::chrono::duration<double>(parts_.executor.now() - voteStarted_).count();
   parts_.observer.onVote(seconds, result.status);
@@ -207,16 +212,21 @@ void PushDriver::onVote(CallerResult result) {
     return;
   }
   lastVerdict_ = result.verdict;
+  if (state_.phase == Phase::kVerdict) {
+    finalVote_ = result.verdict;
+  }
   if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict) {
     parts_.observer.onFailure(state_.phase, result.verdict.first);
   }
   feed(Event{EventKind::kVerdict, Status(), std::move(result.verdict)});
 }
 
-/// A vote that broke rarely knows why; the link mostly does, a moment later.
+/// A vote that broke rarely knows why; the link mostly does, a moment later. Of the last vote it
+/// even tells the outcome.
 void PushDriver::holdLostVote(const Status& status) {
   lostVoteStatus_ = status;
-  if (peerLost_ || parts_.rank.size == 1 || status.code() == Code::kDeadlineExceeded) {
+  const bool linkHasSpoken = peerLost_ && !rankZeroWillTell();
+  if (linkHasSpoken || parts_.rank.size == 1 || status.code() == Code::kDeadlineExceeded) {
     feed(Event{EventKind::kVoteFailed, status, {}});
     return;
   }

@@ -146,11 +146,19 @@ void PushDriver::finish() {
       parts_.plane->releaseBuffers();
     }
   }
-  if (state_.agreementDead && state_.leader) {
-    Verdict verdict;
-    verdict.first = state_.first;
-    verdict.decision = Decision::kFail;
-    parts_.link.publishVerdict(push_.epoch, verdict);
+  if (state_.leader) {
+    // After a vote as well: this rank may leave at once, and its leaving can reach the others
+    // before the vote's own answer.
+    Verdict word;
+    if (finalVote_) {
+      word = *finalVote_;
+    } else {
+      word.decision = Decision::kFail;
+    }
+    if (state_.failed) {
+      word.first = state_.first;
+    }
+    parts_.link.publishVerdict(push_.epoch, word);
   }
   Ending ending{buildReport(), std::move(runner_.slots()), manifest_, !verdictUnknown_};
   runner_.abandon();

@@ -87,6 +87,7 @@ void PushDriver::onStop(int rank, const VoteKey& at, const Status& reason) {
 
 void PushDriver::onLost(int rank, const Status& reason) {
   peerLost_ = true;
+  rankZeroLost_ = rankZeroLost_ || rank == 0;
   Origin origin{rank, {}, state_.phase, push_.epoch, static_cast<int>(state_.attempt)};
   Status lost = Status(Code::kUnavailable,
                        "rank " + std::to_string(rank) + " is gone; restart the job",
@@ -100,20 +101,39 @@ void PushDriver::onLost(int rank, const Status& reason) {
     lost = cause;
   }
   feed(Event{EventKind::kPeerLost, lost, {}});
-  if (lostVote_ != 0) {
+  if (lostVote_ != 0 && !rankZeroWillTell()) {
     disarm(lostVote_);
     feed(Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
   }
 }
 
+bool PushDriver::rankZeroWillTell() const {
+  return state_.phase == Phase::kVerdict && !state_.leader && !rankZeroLost_;
+}
+
 void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
-  // Rank 0's word for a rank whose last vote died: the push's outcome is known after all.
-  if (epoch == push_.epoch && state_.agreementDead) {
+  if (epoch != push_.epoch) {
+    return;
+  }
+  if (state_.agreementDead) {
+    // Rank 0's word for a rank whose last vote died: the push's outcome is known after all.
     verdictUnknown_ = false;
     // All ranks carry rank 0's first cause; what this one met is a note on it.
     Status first = verdict.first;
     first.merge(state_.first);
     state_.first = first;
+    return;
+  }
+  if (state_.phase != Phase::kVerdict) {
+    return;
+  }
+  if (verdict.decision == Decision::kGo) {
+    finalWord_ = verdict;
+  }
+  if (lostVote_ != 0) {
+    disarm(lostVote_);
+    feed(finalWord_ ? Event{EventKind::kVerdict, Status(), *finalWord_}
+                    : Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -106,6 +107,8 @@ class PushDriver final : public RankLinkListener {
   void countBytes();
   void abortChannel(const Status& reason);
   void holdLostVote(const Status& status);
+  /// Whether the outcome of the last vote may still come over the link.
+  [[nodiscard]] bool rankZeroWillTell() const;
 
   // The data channel, on rank 0 (driver_channel.cc).
   [[nodiscard]] bool channelSound();
@@ -163,6 +166,9 @@ class PushDriver final : public RankLinkListener {
   Executor::TimerId abort_ = 0;
   Executor::TimerId lostVote_ = 0;
   Status lostVoteStatus_;
+  bool rankZeroLost_ = false;
+  std::optional<Verdict> finalVote_;  ///< what the last vote came to, here
+  std::optional<Verdict> finalWord_;  ///< the same, as rank 0 told it on the link
   Status overslept_;  ///< not ok: this rank was stopped for longer than the others wait
   Status prepareError_;
   Status gatherExpired_;

@@ -59,6 +59,41 @@ void applyPaused(Ledger& ledger, Goal goal, bool paused) {
   }
 }
 
+void applyVersionRead(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts& facts) {
+  applyLabel(ledger, reply.text, facts);
+  ledger.verifyRead = goal == Goal::kVerified || goal == Goal::kResumed;
+  ledger.proved = ledger.verifyRead && ledger.label == Label::kPushed;
+  if (goal == Goal::kFinished && ledger.label == Label::kPushed) {
+    // The marker was set before any start (P7), so this label proves that the finish was done.
+    ledger.session = Session::kClosed;
+    ledger.needsEmpty = false;
+  }
+}
+
+/// What a read answered; a read that failed teaches nothing.
+void applyRead(
+    Ledger& ledger, Goal goal, CallKind kind, const Reply& reply, const PushFacts& facts) {
+  if (!reply.status.ok()) {
+    return;
+  }
+  if (kind == CallKind::kReadVersion) {
+    applyVersionRead(ledger, goal, reply, facts);
+  } else if (!reply.flag) {
+    return;
+  } else if (kind == CallKind::kReadPaused) {
+    applyPaused(ledger, goal, *reply.flag);
+  } else {
+    ledger.session = *reply.flag ? Session::kOpen : Session::kClosed;
+  }
+}
+
+void applyPause(Ledger& ledger, const Reply& reply) {
+  ledger.pauseSent = reply.status.ok();
+  // An unanswered pause may have acted, and is put back as if it had.
+  ledger.pausedByUs = ledger.pausedByUs || reply.status.outcome() != Outcome::kNotSent;
+  ledger.paused = Paused::kUnknown;
+}
+
 void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
   ledger.startSent = true;
   if (reply.status.ok()) {
@@ -211,33 +246,12 @@ Ledger apply(
       ledger.lagMeasured = reply.status.ok();
       break;
     case CallKind::kReadPaused:
-      if (reply.status.ok() && reply.flag) {
-        applyPaused(ledger, goal, *reply.flag);
-      }
-      break;
     case CallKind::kReadSession:
-      if (reply.status.ok() && reply.flag) {
-        ledger.session = *reply.flag ? Session::kOpen : Session::kClosed;
-      }
-      break;
     case CallKind::kReadVersion:
-      if (reply.status.ok()) {
-        applyLabel(ledger, reply.text, facts);
-        ledger.verifyRead = goal == Goal::kVerified || goal == Goal::kResumed;
-        ledger.proved = ledger.verifyRead && ledger.label == Label::kPushed;
-        if (goal == Goal::kFinished && ledger.label == Label::kPushed) {
-          // The marker was set before any start (P7), so this label proves that the finish was
-          // done.
-          ledger.session = Session::kClosed;
-          ledger.needsEmpty = false;
-        }
-      }
+      applyRead(ledger, goal, call.kind, reply, facts);
       break;
     case CallKind::kPause:
-      ledger.pauseSent = reply.status.ok();
-      // An unanswered pause may have acted, and is put back as if it had.
-      ledger.pausedByUs = ledger.pausedByUs || reply.status.outcome() != Outcome::kNotSent;
-      ledger.paused = Paused::kUnknown;
+      applyPause(ledger, reply);
       break;
     case CallKind::kResume:
       applyResume(ledger, reply);

@@ -9,92 +9,90 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-TEST(FaultsTest, ADeadCoreEndsACallWithinTenSeconds) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
-  engine.faults(R"([{"route":"start_weight_update","nth":1,"do":"freeze_core"}])");
-  const auto started = steady_clock::now();
-  const Reply reply = client.run(CallKind::kStart, seconds(1800));
+/// A client that has met its engine.
+class FaultsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(client_.connect(), nullptr); }
+
+  /// Makes the call while the engine's first answer on the call's route suffers `fault`; fails when
+  /// it takes longer than `most`.
+  Reply run(CallKind kind,
+            const std::string& route,
+            const std::string& fault,
+            Duration limit,
+            Duration most) {
+    engine_.faults(R"([{"route":")" + route + R"(","nth":1,"do":")" + fault + R"("}])");
+    const auto started = steady_clock::now();
+    Reply reply = client_.run(kind, limit);
+    EXPECT_LT(steady_clock::now() - started, most);
+    return reply;
+  }
+
+  TestEngine engine_;
+  BlockingClient client_{engine_.port()};
+};
+
+TEST_F(FaultsTest, ADeadCoreEndsACallWithinTenSeconds) {
+  const Reply reply =
+      run(CallKind::kStart, "start_weight_update", "freeze_core", seconds(1800), seconds(10));
   EXPECT_EQ(reply.status.code(), Code::kUnavailable) << reply.status.message();
   EXPECT_EQ(reply.status.outcome(), Outcome::kUnknown);
-  EXPECT_LT(steady_clock::now() - started, seconds(10));
 }
 
-TEST(FaultsTest, ALivingEngineThatNeverAnswersEndsByTheDeadline) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
-  engine.faults(R"([{"route":"start_weight_update","nth":1,"do":"hang"}])");
-  const auto started = steady_clock::now();
-  const Reply reply = client.run(CallKind::kStart, seconds(1));
+TEST_F(FaultsTest, ALivingEngineThatNeverAnswersEndsByTheDeadline) {
+  const Reply reply = run(CallKind::kStart, "start_weight_update", "hang", seconds(1), seconds(3));
   EXPECT_EQ(reply.status.code(), Code::kDeadlineExceeded) << reply.status.message();
-  EXPECT_LT(steady_clock::now() - started, seconds(3));
 }
 
-TEST(FaultsTest, ATrickledAnswerEndsByTheDeadlineToo) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
-  engine.faults(R"([{"route":"finish_weight_update","nth":1,"do":"trickle"}])");
-  const auto started = steady_clock::now();
-  const Reply reply = client.run(CallKind::kFinish, seconds(1));
+TEST_F(FaultsTest, ATrickledAnswerEndsByTheDeadlineToo) {
+  const Reply reply =
+      run(CallKind::kFinish, "finish_weight_update", "trickle", seconds(1), seconds(3));
   EXPECT_EQ(reply.status.code(), Code::kDeadlineExceeded) << reply.status.message();
   EXPECT_EQ(reply.status.outcome(), Outcome::kUnknown);
-  EXPECT_LT(steady_clock::now() - started, seconds(3));
 }
 
-TEST(FaultsTest, OnlyTheExactVersionIsRead) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
+TEST_F(FaultsTest, OnlyTheExactVersionIsRead) {
   for (const char* body : {R"({\"weight_version\":null})",
                            R"({\"weight_version\":8})",
                            "{}",
                            R"([\"8\"])",
                            "<html>no</html>",
                            ""}) {
-    engine.faults(R"([{"route":"weight_info","nth":1,"do":"status","status":200,"body":")" +
-                  std::string(body) + R"("}])");
-    const Reply reply = client.run(CallKind::kReadVersion);
+    engine_.faults(R"([{"route":"weight_info","nth":1,"do":"status","status":200,"body":")" +
+                   std::string(body) + R"("}])");
+    const Reply reply = client_.run(CallKind::kReadVersion);
     EXPECT_EQ(reply.status.code(), Code::kUnavailable) << body;
   }
-  engine.faults(R"([{"route":"weight_info","nth":1,"do":"status","status":404}])");
-  EXPECT_EQ(client.run(CallKind::kReadVersion).status.outcome(), Outcome::kRejected);
-  EXPECT_EQ(client.run(CallKind::kReadVersion).text, "default");
+  engine_.faults(R"([{"route":"weight_info","nth":1,"do":"status","status":404}])");
+  EXPECT_EQ(client_.run(CallKind::kReadVersion).status.outcome(), Outcome::kRejected);
+  EXPECT_EQ(client_.run(CallKind::kReadVersion).text, "default");
 }
 
-TEST(FaultsTest, CutConnectionsAreRepeatedWhereThatIsSafe) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
+TEST_F(FaultsTest, CutConnectionsAreRepeatedWhereThatIsSafe) {
   for (const char* cut : {"reset", "close"}) {
     const std::string rule = R"(,"nth":[1,2],"do":")" + std::string(cut) + R"("}])";
-    engine.faults(R"([{"route":"pause")" + rule);
-    EXPECT_TRUE(client.run(CallKind::kPause).status.ok()) << cut;
-    engine.faults(R"([{"route":"weight_info")" + rule);
-    EXPECT_TRUE(client.run(CallKind::kReadVersion).status.ok()) << cut;
-    engine.faults(R"([{"route":"resume")" + rule);
-    const Reply resume = client.run(CallKind::kResume);
+    engine_.faults(R"([{"route":"pause")" + rule);
+    EXPECT_TRUE(client_.run(CallKind::kPause).status.ok()) << cut;
+    engine_.faults(R"([{"route":"weight_info")" + rule);
+    EXPECT_TRUE(client_.run(CallKind::kReadVersion).status.ok()) << cut;
+    engine_.faults(R"([{"route":"resume")" + rule);
+    const Reply resume = client_.run(CallKind::kResume);
     EXPECT_EQ(resume.status.code(), Code::kUnavailable) << cut;
     EXPECT_EQ(resume.status.outcome(), Outcome::kUnknown) << cut;
-    EXPECT_EQ(client.run(CallKind::kReadPaused).flag, true);
-    engine.faults("[]");
-    EXPECT_TRUE(client.run(CallKind::kResume).status.ok());
+    EXPECT_EQ(client_.run(CallKind::kReadPaused).flag, true);
+    engine_.faults("[]");
+    EXPECT_TRUE(client_.run(CallKind::kResume).status.ok());
   }
 }
 
-TEST(FaultsTest, AResumeThatActedButWasNotHeardIsUnknown) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
-  EXPECT_TRUE(client.run(CallKind::kPause).status.ok());
-  engine.faults(R"([{"route":"resume","nth":1,"do":"apply_reset"}])");
-  EXPECT_EQ(client.run(CallKind::kResume).status.outcome(), Outcome::kUnknown);
-  EXPECT_EQ(client.run(CallKind::kReadPaused).flag, false);
+TEST_F(FaultsTest, AResumeThatActedButWasNotHeardIsUnknown) {
+  EXPECT_TRUE(client_.run(CallKind::kPause).status.ok());
+  engine_.faults(R"([{"route":"resume","nth":1,"do":"apply_reset"}])");
+  EXPECT_EQ(client_.run(CallKind::kResume).status.outcome(), Outcome::kUnknown);
+  EXPECT_EQ(client_.run(CallKind::kReadPaused).flag, false);
 }
 
-TEST(FaultsTest, ASlowStartIsWaitedForAndItsEndSaysWhatWasAnswered) {
+TEST(StartupTest, ASlowStartIsWaitedForAndItsEndSaysWhatWasAnswered) {
   TestEngine engine;
   engine.faults(
       R"([{"route":"version","nth":[1,2,3],"do":"status","status":503,"body":"starting"}])");
@@ -112,7 +110,7 @@ TEST(FaultsTest, ASlowStartIsWaitedForAndItsEndSaysWhatWasAnswered) {
   EXPECT_LT(steady_clock::now() - started, seconds(3));
 }
 
-TEST(FaultsTest, AnEngineThatListensLaterIsFound) {
+TEST(StartupTest, AnEngineThatListensLaterIsFound) {
   std::uint16_t port = 0;
   {
     const TestEngine first;
@@ -128,12 +126,9 @@ TEST(FaultsTest, AnEngineThatListensLaterIsFound) {
   EXPECT_TRUE(pending.get().status.ok());
 }
 
-TEST(FaultsTest, RequestsAreCounted) {
-  TestEngine engine;
-  BlockingClient client(engine.port());
-  ASSERT_NE(client.connect(), nullptr);
-  EXPECT_FALSE(client.run(CallKind::kFinish).status.ok());
-  const std::string page = client.metrics().render();
+TEST_F(FaultsTest, RequestsAreCounted) {
+  EXPECT_FALSE(client_.run(CallKind::kFinish).status.ok());
+  const std::string page = client_.metrics().render();
   for (const char* series : {R"(route="version")", R"(route="finish_weight_update")"}) {
     EXPECT_TRUE(has(page, series)) << series;
   }

@@ -42,6 +42,12 @@ if(at EQUAL -1)
   message(FATAL_ERROR "the consumer did not print the version ${VERSION}:\n${step_output}")
 endif()
 
+# The example is a project of its own too.
+step("configure the example" ${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/example -G ${GENERATOR}
+  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+  -DCMAKE_CXX_FLAGS=${flags})
+step("build the example" ${CMAKE_COMMAND} --build ${WORK}/example)
+
 # Versions of another minor release are refused.
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/other -G ${GENERATOR}
   -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DEXPECTED_VERSION=0.999

@@ -4,9 +4,13 @@
 Usage: check_sources.py FOLDER. Prints one line per fault and exits 1 when there is any.
 """
 
+import ast
 import pathlib
 import re
 import sys
+
+import cpp_text
+import waits
 
 # A folder may include itself and what stands here; "tests" and "bench" may include everything.
 LAYERS = {
@@ -23,6 +27,9 @@ LAYERS["orchestrator"] = set(LAYERS) | {"orchestrator"}
 LAYERS["tools"] = set(LAYERS) | {"tools"}
 # Adapters of one folder do not know each other either.
 ADAPTERS = {"engines": {"vllm", "reference"}, "transports": {"tcp", "nccl", "ipc", "shm"}}
+
+# What lives on the installed headers alone.
+OUTSIDE = {"include": "a public header", "examples": "an example"}
 
 # Only the composition root names adapters; what the rest of its folder shares with them is pure.
 COMPOSITION_ROOT = "orchestrator/factory.cc"
@@ -48,6 +55,7 @@ CLOCK_READ = re.compile(r"(_clock::now|Clock\(?\)?[.>-]*now|\bgettimeofday|\bclo
 SOURCE_SUFFIXES = {".h", ".cc"}
 CHECKED_SUFFIXES = SOURCE_SUFFIXES | {".py", ".cmake"}
 LONGEST_FILE = 400
+LONGEST_FUNCTION = 60
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 # Put together so that this file does not hold the words itself.
 LEFT_OVER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
@@ -62,9 +70,9 @@ def check_include(path, quote, header, exists):
     """Faults of one include line; `exists` tells whether a path is in the tree."""
     folder = path.split("/")[0]
     target = header.split("/")[0]
-    if folder == "include":
+    if folder in OUTSIDE:
         if not is_std(header) and not (quote == "<" and header.startswith("pushrod/")):
-            yield "a public header may include only the standard library and <pushrod/...>"
+            yield f"{OUTSIDE[folder]} may include only the standard library and <pushrod/...>"
         return
     if folder not in LAYERS:
         return
@@ -98,14 +106,36 @@ def check_adapter(path, folder, header):
         yield f"{folder}/{parts[1]} may not include {folder}/{other[1]}"
 
 
+def function_lines(suffix, text):
+    """Every function as (first line, last line); a nested one counts as part of its owner."""
+    if suffix in SOURCE_SUFFIXES:
+        yield from cpp_text.functions(text)
+    elif suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield node.lineno, node.end_lineno
+
+
+def check_lengths(suffix, text):
+    count = len(text.splitlines())
+    if count >= LONGEST_FILE:
+        yield LONGEST_FILE, f"{count} lines; a file has fewer than {LONGEST_FILE}"
+    for first, last in function_lines(suffix, text):
+        if last - first + 1 > LONGEST_FUNCTION:
+            yield first, (f"a function of {last - first + 1} lines; "
+                          f"one has at most {LONGEST_FUNCTION}")
+
+
 def check_text(path, text, exists):
     """Faults of one file as (line, text)."""
     lines = text.splitlines()
-    if len(lines) >= LONGEST_FILE:
-        yield LONGEST_FILE, f"{len(lines)} lines; a file has fewer than {LONGEST_FILE}"
     if not any(SPDX in line for line in lines[:2]):
         yield 1, f"no line '{SPDX}' at the top"
     suffix = pathlib.PurePath(path).suffix
+    folder = path.split("/")[0]
+    yield from check_lengths(suffix, text)
+    if suffix in SOURCE_SUFFIXES and (folder in LAYERS or folder in OUTSIDE):
+        yield from waits.check(path, text)
     if suffix == ".h" and "#pragma once" not in text:
         yield 1, "no #pragma once"
     for number, line in enumerate(lines, 1):
@@ -119,7 +149,7 @@ def check_text(path, text, exists):
                 yield number, fault
         elif path.startswith(PURE) and CLOCK_READ.search(line):
             yield number, "the pure core may not read a clock"
-        if path.split("/")[0] in LAYERS and UNOWNED_WAIT.search(line):
+        if folder in LAYERS and UNOWNED_WAIT.search(line):
             yield number, "no sleeping and no detached thread: wait for the event, with a limit"
 
 
@@ -145,6 +175,7 @@ def check_tree(top):
         text = path.read_text(encoding="utf-8")
         for line, fault in check_text(name, text, lambda header: exists_in(top, header)):
             faults.append(f"{name}:{line}: {fault}")
+    faults += waits.unused(top)
     install = (top / "cmake/PushrodInstall.cmake").read_text(encoding="utf-8")
     for header in sorted((top / "include/pushrod").glob("*.h")):
         if not re.search(rf"(^|\s){re.escape(header.name)}[\s)]", install):

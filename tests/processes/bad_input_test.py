@@ -204,7 +204,7 @@ class Ports(harness.Case):
 
     def test_a_page_that_cannot_be_served_fails_no_push(self):
         engine = self.engine("e0")
-        folder, digests = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, digests = self.weights("1", 1, 16)
         config = self.config([engine], metrics={"listen": f"127.0.0.1:{self.taken()}"})
         code, _, text = self.push(config, folder, "1", ranks=2)
         self.assertEqual(code, 0, text)
@@ -213,7 +213,7 @@ class Ports(harness.Case):
 
     def test_a_sender_port_that_is_taken_is_named(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         port = self.taken()
         code, report, text = self.push(self.config([engine], transport={"port": port}), folder, "1",
                                        ranks=2)
@@ -223,7 +223,7 @@ class Ports(harness.Case):
         self.assertIn("transport.port", report["first_cause"]["message"])
 
     def test_engines_by_name_by_ipv6_and_behind_a_prefix(self):
-        folder, digests = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, digests = self.weights("1", 1, 16)
         name, six = self.engine("name"), self.engine("six", "--host", "::1", "--prefix", "/a/b")
         name.url = f"http://localhost:{name.port}/"
         six.url = f"http://[::1]:{six.port}/a/b"
@@ -234,7 +234,7 @@ class Ports(harness.Case):
 
     def test_64_descriptors_are_enough(self):
         engines = [self.engine(f"e{i}") for i in range(6)]
-        folder, digests = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, digests = self.weights("1", 1, 16)
         command = self.command(self.config(engines), folder, "1", "--ranks", "4")
         code, text = run_with_descriptors(64, command)
         self.assertEqual(code, 0, text)
@@ -243,7 +243,7 @@ class Ports(harness.Case):
 
     def test_too_few_descriptors_end_as_an_error(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         command = self.command(self.config([engine]), folder, "1", "--ranks", "3")
         for limit in (24, 16, 10):
             code, text = run_with_descriptors(limit, command)

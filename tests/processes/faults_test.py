@@ -83,7 +83,7 @@ class RubbishServer:
 class Rubbish(harness.Case):
     def test_a_server_that_is_no_engine(self):
         good = self.engine("good")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         for name, reply in RUBBISH.items():
             with self.subTest(rubbish=name):
                 server = RubbishServer(reply)
@@ -109,7 +109,7 @@ class RouteCase(harness.Case):
 
     def setUp(self):
         super().setUp()
-        self.model, self.digests = self.checkpoint("v1", harness.layered("1", 2, 32))
+        self.model, self.digests = self.weights("1", 2, 32)
 
     def each(self, limits, **fault):
         for route in self.ROUTES:
@@ -182,7 +182,7 @@ class SilentRoutes(RouteCase):
 class Causes(harness.Case):
     def fails(self, fault):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         engine.faults(fault)
         code, report, text = self.push(self.config([engine], timeouts=SHORT), folder, "1", ranks=2)
         self.assertEqual(code, 3, text)
@@ -196,8 +196,8 @@ class Causes(harness.Case):
 
     def test_answers_are_the_cause_of_the_connections_that_close_with_them(self):
         engines = [self.engine("e0"), self.engine("e1", "--world-size", "2")]
-        first, _ = self.checkpoint("v1", harness.layered("1", 2, 64))
-        other, _ = self.checkpoint("v2", harness.layered("2", 8, 96))
+        first, _ = self.weights("1", 2, 64)
+        other, _ = self.weights("2", 8, 96)
         config = self.config(engines, timeouts=SHORT, transport={"buffer": "4KiB"})
         self.assertEqual(self.push(config, first, "1", ranks=2)[0], 0)
         for _ in range(3):
@@ -206,7 +206,7 @@ class Causes(harness.Case):
 
     def test_one_failure_is_told_once(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         engine.faults({"route": "update_weights", "nth": "every", "do": "status", "status": 500,
                        "body": '{"error":{"message":"boom"}}'})
         _, report, _ = self.push(self.config([engine], timeouts=SHORT), folder, "1", ranks=2)
@@ -226,7 +226,7 @@ class LateReplies(harness.Case):
 
     def test_a_lag_that_grows_past_the_limit_is_never_misread(self):
         engine = self.engine("e0", "--world-size", "2")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 4, 32))
+        folder, _ = self.weights("1", 4, 32)
         config = self.config([engine], timeouts=SHORT, transport={"buffer": "4KiB"})
         for push in range(7):
             engine.faults({"route": "update_weights", "nth": "every", "do": "fail_after_chunks",
@@ -246,7 +246,7 @@ class LateReplies(harness.Case):
 class Stops(harness.Case):
     def test_a_rank_that_was_stopped_contacts_no_engine_when_it_wakes(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         # The answer is there when it wakes, as are the others' farewells.
         engine.faults({"route": "pause", "nth": 1, "do": "delay", "seconds": 1.0})
         ranks = self.ranks(self.config([engine], timeouts=SHORT), folder, "1", 3)
@@ -264,7 +264,7 @@ class Stops(harness.Case):
 
     def test_a_signal_before_the_push_ends_it_at_once(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         config = self.config([engine], timeouts={"connect": "60s"})
         ranks = self.ranks(config, folder, "1", 2)
         ranks[1].kill()  # Rank 0 waits for it.
@@ -275,7 +275,7 @@ class Stops(harness.Case):
 
     def test_the_supervisor_passes_one_signal_on(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1", 1, 16))
+        folder, _ = self.weights("1", 1, 16)
         engine.faults({"route": "update_weights", "nth": 1, "do": "hang"})
         log = open(self.folder / "rank-0.log", "wb")
         parent = subprocess.Popen(

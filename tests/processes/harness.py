@@ -188,6 +188,10 @@ class Case(unittest.TestCase):
         folder.mkdir()
         return folder, write_safetensors(folder / "model.safetensors", tensors)
 
+    def weights(self, version, layers=4, width=64):
+        """A checkpoint of one training step of the small model."""
+        return self.checkpoint(f"v{version}", layered(version, layers, width))
+
     def config(self, engines, /, **sections):
         """`sections`: {"timeouts": {"request": "5s"}}; values are written as they are."""
         text = {"job": {"job": f"test-{os.getpid()}"},
@@ -228,25 +232,35 @@ class Case(unittest.TestCase):
         text = done.stdout.decode(errors="replace")
         return done.returncode, json.loads(report.read_text()) if report.exists() else None, text
 
-    def ranks(self, config, checkpoint, version, count, master="127.0.0.1"):
-        """`count` rank processes as a launcher starts them. Their output goes to files. `config`
-        and `checkpoint` may be lists, one for each rank."""
+    def launch(self, commands, master="127.0.0.1"):
+        """One rank process per command, as a launcher starts them. Their output goes to files."""
         port = free_port()
-        for rank in range(count):
-            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(count),
+        for rank, command in enumerate(commands):
+            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(len(commands)),
                                LOCAL_RANK=str(rank), MASTER_ADDR=master,
                                MASTER_PORT=str(port))
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
-                self.command(config[rank] if isinstance(config, list) else config,
-                             checkpoint[rank] if isinstance(checkpoint, list) else checkpoint,
-                             version, "--report", str(self.folder / "ranks.json")),
-                env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             log.close()
-        return self.children[-count:]
+        return self.children[-len(commands):]
+
+    def ranks(self, config, checkpoint, version, count, master="127.0.0.1"):
+        """`count` ranks of one push. `config` and `checkpoint` may be lists, one for each rank."""
+        return self.launch([
+            self.command(config[rank] if isinstance(config, list) else config,
+                         checkpoint[rank] if isinstance(checkpoint, list) else checkpoint,
+                         version, "--report", str(self.folder / "ranks.json"))
+            for rank in range(count)], master)
 
     def rank_log(self, rank):
         return (self.folder / f"rank-{rank}.log").read_text(errors="replace")
+
+    def assert_ended(self, rank, code, text="", limit=30):
+        """The rank of the case's only launch ends with `code` in time, and has said `text`."""
+        process = self.children[rank]
+        self.assertEqual(process.wait(timeout=limit * SLOW), code, self.rank_log(rank))
+        self.assertIn(text, self.rank_log(rank))
 
     def assert_current(self, engine, version, digests):
         state = engine.state()

@@ -12,7 +12,7 @@ import harness
 class CleanPush(harness.Case):
     def test_every_byte_arrives_and_generation_goes_on(self):
         engines = [self.engine(f"e{i}", "--world-size", "2") for i in range(3)]
-        folder, digests = self.checkpoint("v1", harness.layered("1"))
+        folder, digests = self.weights("1")
         code, report, text = self.push(self.config(engines), folder, "1")
         self.assertEqual(code, 0, text)
         self.assertEqual(report["outcome"], "done")
@@ -33,7 +33,7 @@ class CleanPush(harness.Case):
         engine = self.engine("e0")
         config = self.config([engine])
         for version in ("1", "2"):
-            folder, digests = self.checkpoint(f"v{version}", harness.layered(version))
+            folder, digests = self.weights(version)
             code, _, text = self.push(config, folder, version, ranks=2)
             self.assertEqual(code, 0, text)
             self.assert_current(engine, version, digests)
@@ -45,7 +45,7 @@ class CleanPush(harness.Case):
         self.assertEqual(len(engine.calls("update_weight_version")), 1)
 
     def test_one_rank_and_every_profile(self):
-        folder, digests = self.checkpoint("v1", harness.layered("1"))
+        folder, digests = self.weights("1")
         for profile in ("0.27", "0.28", "0.30", "0.32", "0.33"):
             with self.subTest(profile=profile):
                 engine = self.engine(f"p{profile}", "--profile", profile, "--world-size", "2")
@@ -54,7 +54,7 @@ class CleanPush(harness.Case):
                 self.assert_current(engine, "1", digests)
 
     def test_releases_without_versions_only_unproved(self):
-        folder, digests = self.checkpoint("v1", harness.layered("1"))
+        folder, digests = self.weights("1")
         for profile in ("0.22", "0.24", "0.26"):
             with self.subTest(profile=profile):
                 engine = self.engine(f"p{profile}", "--profile", profile)
@@ -75,7 +75,7 @@ class OneFault(harness.Case):
         engines = [self.engine("good"), self.engine("bad", "--world-size", world_size),
                    self.engine("fine", "--world-size", "2")]
         config = self.config(engines)
-        folder, digests = self.checkpoint("v1", harness.layered("1"))
+        folder, digests = self.weights("1")
         engines[1].faults(fault)
         code, report, text = self.push(config, folder, "1")
         self.assertEqual(code, 0, text)
@@ -118,7 +118,7 @@ class OneFault(harness.Case):
 
     def test_lost_resume_is_not_a_resend(self):
         engine = self.engine("e0")
-        folder, digests = self.checkpoint("v1", harness.layered("1"))
+        folder, digests = self.weights("1")
         engine.faults({"route": "resume", "nth": 1, "do": "close"})
         code, report, text = self.push(self.config([engine]), folder, "1", ranks=2)
         self.assertEqual(code, 0, text)
@@ -130,7 +130,7 @@ class EveryAttemptFails(harness.Case):
     def test_all_ranks_say_the_same_and_nothing_is_resumed(self):
         engines = [self.engine("good", "--world-size", "2"), self.engine("bad")]
         config = self.config(engines)
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engines[1].faults({"route": "update_weights", "nth": "every", "do": "fail_after_chunks",
                            "after_chunks": 1})
         ranks = self.ranks(config, folder, "1", 4)
@@ -152,7 +152,7 @@ class EveryAttemptFails(harness.Case):
 
     def test_a_refusal_that_would_repeat_is_not_resent(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engine.faults({"route": "update_weights", "nth": 1, "do": "status", "status": 400,
                        "body": '{"error":{"message":"unknown name"}}'})
         code, report, text = self.push(self.config([engine]), folder, "1", ranks=2)
@@ -162,7 +162,7 @@ class EveryAttemptFails(harness.Case):
 
     def test_failure_before_any_start_puts_engines_back(self):
         engines = [self.engine("good"), self.engine("bad")]
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engines[1].faults({"route": "pause", "nth": "every", "do": "status", "status": 500,
                            "body": '{"error":"Failed to pause: boom"}'})
         code, report, text = self.push(
@@ -176,7 +176,7 @@ class EveryAttemptFails(harness.Case):
 class DeadEngine(harness.Case):
     def test_the_report_tells_each_engines_state(self):
         engines = [self.engine("good"), self.engine("bad")]
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engines[1].faults({"route": "update_weights", "nth": 1, "do": "die_after_chunks",
                            "after_chunks": 2})
         code, report, text = self.push(self.config(engines), folder, "1", ranks=2)
@@ -198,81 +198,68 @@ class DeadEngine(harness.Case):
 
 
 class Ranks(harness.Case):
-    def test_a_killed_rank_ends_the_push_for_all(self):
+    def stuck_push(self, count):
+        """`count` ranks in the middle of a stream that their engine has stopped reading."""
         engine = self.engine("e0")
         config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
                        "after_chunks": 1})
-        ranks = self.ranks(config, folder, "1", 4)
+        ranks = self.ranks(config, folder, "1", count)
         self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
+        return engine, ranks
+
+    def test_a_killed_rank_ends_the_push_for_all(self):
+        engine, ranks = self.stuck_push(4)
         ranks[2].kill()
         for rank in (0, 1, 3):
             # timeouts.agreement + 1 s, and the closing of the session.
-            self.assertEqual(ranks[rank].wait(timeout=20 * harness.SLOW), 3, self.rank_log(rank))
-            self.assertIn("rank 2 is gone", self.rank_log(rank))
+            self.assert_ended(rank, 3, "rank 2 is gone", limit=20)
         self.assertTrue(engine.state()["paused"])
 
     def test_a_signal_ends_the_push_cleanly(self):
-        engine = self.engine("e0")
-        config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
-        engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
-                       "after_chunks": 1})
-        ranks = self.ranks(config, folder, "1", 3)
-        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
+        engine, ranks = self.stuck_push(3)
         ranks[1].send_signal(signal.SIGTERM)
-        self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 143, self.rank_log(1))
+        self.assert_ended(1, 143, limit=20)
         for rank in (0, 2):
-            self.assertEqual(ranks[rank].wait(timeout=20 * harness.SLOW), 3, self.rank_log(rank))
+            self.assert_ended(rank, 3, limit=20)
         self.assertTrue(engine.state()["paused"])
 
     def test_a_closed_terminal_is_a_stop_order_too(self):
-        engine = self.engine("e0")
-        config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
-        engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
-                       "after_chunks": 1})
-        ranks = self.ranks(config, folder, "1", 2)
-        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
+        engine, ranks = self.stuck_push(2)
         ranks[0].send_signal(signal.SIGHUP)
-        self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 129, self.rank_log(0))
-        self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 3, self.rank_log(1))
+        self.assert_ended(0, 129, limit=20)
+        self.assert_ended(1, 3, limit=20)
         state = engine.state()
         self.assertEqual((state["session"], state["paused"]), ("closed", True))
 
     def test_rank_zero_writes_the_report_of_a_failed_push(self):
         engine = self.engine("e0")
         config = self.config([engine])
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engine.faults({"route": "pause", "nth": 1, "do": "status", "status": 400})
-        for rank in self.ranks(config, folder, "1", 2):
-            self.assertEqual(rank.wait(timeout=30 * harness.SLOW), 3)
+        self.ranks(config, folder, "1", 2)
+        for rank in range(2):
+            self.assert_ended(rank, 3)
         report = json.loads((self.folder / "ranks.json").read_text())
         self.assertEqual((report["outcome"], report["first_cause"]["engine"]), ("failed", "e0"))
         self.assertEqual(report["engines"][0]["outcome"], "old")
 
     def test_the_next_rank_writes_it_when_rank_zero_is_gone(self):
-        engine = self.engine("e0")
-        config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
-        engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
-                       "after_chunks": 1})
-        ranks = self.ranks(config, folder, "1", 2)
-        self.await_that(lambda: engine.journal("chunk"), 30, "the stream to run")
+        _, ranks = self.stuck_push(2)
         ranks[0].kill()
-        self.assertEqual(ranks[1].wait(timeout=20 * harness.SLOW), 3, self.rank_log(1))
+        self.assert_ended(1, 3, limit=20)
         report = json.loads((self.folder / "ranks.json").read_text())
         self.assertEqual((report["outcome"], report["first_cause"]["rank"]), ("failed", 0))
         self.assertIn("rank 0 is gone", report["first_cause"]["message"])
 
     def test_ranks_configured_differently_refuse(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         configs = [self.config([engine]), self.config([engine], transport={"buffer": "64KiB"})]
-        for rank, process in enumerate(self.ranks(configs, folder, "1", 2)):
-            self.assertEqual(process.wait(timeout=30 * harness.SLOW), 2, self.rank_log(rank))
-            self.assertIn("transport.buffer", self.rank_log(rank))
+        self.ranks(configs, folder, "1", 2)
+        for rank in range(2):
+            self.assert_ended(rank, 2, "transport.buffer")
         self.assertEqual(engine.calls("pause"), [])
 
 
@@ -281,7 +268,7 @@ class StaleState(harness.Case):
         engine = self.engine("e0", "--world-size", "2")
         harness.request(engine.port, "POST", "/start_weight_update", {})
         self.assertEqual(engine.state()["session"], "open")
-        folder, digests = self.checkpoint("v1", harness.layered("1"))
+        folder, digests = self.weights("1")
         code, report, text = self.push(self.config([engine]), folder, "1", ranks=2)
         self.assertEqual(code, 0, text)
         self.assertEqual(report["outcome"], "done")
@@ -289,23 +276,22 @@ class StaleState(harness.Case):
 
     def test_an_engine_resumed_by_somebody_else(self):
         engine = self.engine("e0")
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         engine.faults({"route": "finish_weight_update", "nth": 2, "do": "delay", "seconds": 2})
-        ranks = self.ranks(self.config([engine]), folder, "1", 2)
+        self.ranks(self.config([engine]), folder, "1", 2)
         self.await_that(lambda: len(engine.calls("finish_weight_update")) == 2, 30, "the finish")
         harness.request(engine.port, "POST", "/resume")
-        for rank, process in enumerate(ranks):
-            self.assertEqual(process.wait(timeout=30 * harness.SLOW), 3, self.rank_log(rank))
-            self.assertIn("somebody else resumed it", self.rank_log(rank))
+        for rank in range(2):
+            self.assert_ended(rank, 3, "somebody else resumed it")
 
     def test_a_restarted_engine_gets_the_weights(self):
         engine = self.engine("e0")
         config = self.config([engine])
-        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        folder, _ = self.weights("1")
         self.assertEqual(self.push(config, folder, "1", ranks=2)[0], 0)
         engine.stop()
         again = self.engine("e0", port=engine.port)
-        folder, digests = self.checkpoint("v2", harness.layered("2"))
+        folder, digests = self.weights("2")
         code, _, text = self.push(config, folder, "2", ranks=2)
         self.assertEqual(code, 0, text)
         self.assert_current(again, "2", digests)

@@ -31,7 +31,7 @@ struct Malformed {
   const char* fragment;
 };
 
-std::vector<Malformed> malformed() {
+std::vector<Malformed> malformedDocuments() {
   const std::string ok = entry("a", "U8", "[4]", "[0,4]");
   return {
       {"empty", "", 0, "begin with '{'"},
@@ -58,6 +58,11 @@ std::vector<Malformed> malformed() {
       {"metadata number", R"({"__metadata__":{"format":1}})", 0, "__metadata__"},
       {"empty name", "{" + entry("", "U8", "[1]", "[0,1]") + "}", 1, "empty name"},
       {"long name", "{" + entry(std::string(2000, 'n'), "U8", "[1]", "[0,1]") + "}", 1, "2000"},
+  };
+}
+
+std::vector<Malformed> malformedEntries() {
+  return {
       {"entry number", R"({"t":1})", 0, "\"t\": its entry is not an object"},
       {"entry null", R"({"t":null})", 0, "not an object"},
       {"entry list", R"({"t":[]})", 0, "not an object"},
@@ -75,6 +80,11 @@ std::vector<Malformed> malformed() {
       {"sub-byte dtype", one("F4", "[2]", "[0,1]"), 1, "F8_E8M0"},
       {"six-bit dtype", one("F6_E2M3", "[4]", "[0,3]"), 3, "\"F6_E2M3\" cannot be sent"},
       {"fnuz dtype", one("F8_E4M3FNUZ", "[1]", "[0,1]"), 1, "cannot be sent"},
+  };
+}
+
+std::vector<Malformed> malformedShapes() {
+  return {
       {"shape number", one("U8", "1", "[0,1]"), 1, "shape is not a list"},
       {"negative extent", one("U8", "[-1]", "[0,1]"), 1, "no number of elements"},
       {"both negative", one("U8", "[-2,-2]", "[0,4]"), 4, "no number of elements"},
@@ -90,6 +100,11 @@ std::vector<Malformed> malformed() {
        one("U8", "[" + std::string(199, '1') + "]", "[0,1]"),
        1,
        "no number of elements"},
+  };
+}
+
+std::vector<Malformed> malformedRanges() {
+  return {
       {"range number", one("U8", "[1]", "1"), 1, "two byte positions"},
       {"range of one", one("U8", "[1]", "[0]"), 1, "two byte positions"},
       {"range of three", one("U8", "[1]", "[0,1,2]"), 1, "two byte positions"},
@@ -105,6 +120,11 @@ std::vector<Malformed> malformed() {
       {"too many bytes", one("BF16", "[1]", "[0,4]"), 4, "needs 2"},
       {"scalar of two", one("U8", "[]", "[0,2]"), 2, "needs 1"},
       {"bytes for nothing", one("U8", "[0]", "[0,1]"), 1, "needs 0"},
+  };
+}
+
+std::vector<Malformed> malformedLayouts() {
+  return {
       {"overlap",
        "{" + entry("a", "U8", "[4]", "[0,4]") + "," + entry("b", "U8", "[4]", "[2,6]") + "}",
        6,
@@ -131,15 +151,21 @@ std::vector<Malformed> malformed() {
   };
 }
 
-TEST(SafetensorsHeader, MalformedHeadersAreRefusedWithTheReason) {
-  const std::vector<Malformed> rows = malformed();
-  ASSERT_GE(rows.size(), 40U);
+void expectRefused(const std::vector<Malformed>& rows) {
   for (const Malformed& row : rows) {
     const auto result = parseSafetensorsHeader(row.header, row.dataBytes);
     ASSERT_FALSE(result.ok()) << row.label;
     EXPECT_EQ(result.status().code(), Code::kInvalidArgument) << row.label;
     EXPECT_THAT(result.status().message(), HasSubstr(row.fragment)) << row.label;
   }
+}
+
+TEST(SafetensorsHeader, MalformedHeadersAreRefusedWithTheReason) {
+  expectRefused(malformedDocuments());
+  expectRefused(malformedEntries());
+  expectRefused(malformedShapes());
+  expectRefused(malformedRanges());
+  expectRefused(malformedLayouts());
 }
 
 TEST(SafetensorsHeader, MoreThanSixtyFourDimensionsAreRefused) {
