@@ -174,11 +174,10 @@ void Sender::abortFrameTo(const Connection& connection, const std::string& reaso
 }
 
 void Sender::sayGoodbye() {
-  // An engine's text would come back inside this engine's own, again and again.
-  const std::string& engine = stopReason_.origin().engine;
-  const std::string text =
-      engine.empty() ? stopReason_.toString() : "the push failed at engine " + engine;
-  const std::string reason(utf8Prefix(text, kLongestReason));
+  // It comes back inside the worker's own error, and that one in ours: shorter than it might be.
+  constexpr std::size_t kTold = 256;
+  static_assert(kTold <= kLongestReason);
+  const std::string reason(utf8Prefix(stopReason_.message(), kTold));
   for (const Connection& connection : connections_) {
     // Inside a frame the worker would take the abort for payload; there the close has to do.
     if (connection.fd.valid() && connection.offset == 0) {

@@ -166,7 +166,9 @@ TEST(Program, APushIsRefusedBeforeAnybodyIsContacted) {
     EXPECT_THAT(badTensor.err, HasSubstr("model.safetensors: tensor \"w\""));
     EXPECT_THAT(badTensor.err, HasSubstr("no engine was contacted"));
     EXPECT_EQ(push(config, folder.path("nowhere"), folder.path("r.json")).exit, 2);
-    EXPECT_FALSE(std::filesystem::exists(folder.path("r.json")));
+    // Each refusal that can be reported is.
+    EXPECT_THAT(folder.read("r.json"), HasSubstr("\"outcome\":\"refused\""));
+    std::filesystem::remove(folder.path("r.json"));
   }
 }
 
