@@ -109,6 +109,7 @@ std::vector<RankPosition> LinkPeers::positions(bool above, TimePoint now) const 
     }
   }
   std::vector<RankPosition> list;
+  list.reserve(all.size());
   for (const auto& [rank, known] : all) {
     list.push_back({rank,
                     known.key,
