@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +16,8 @@
 #include "net/listener.h"
 #include "net/stream.h"
 #include "ranks/link_frame.h"
+#include "ranks/link_peers.h"
+#include "ranks/tree_place.h"
 
 namespace pushrod::ranks {
 
@@ -27,89 +28,115 @@ struct LinkOptions {
   LogSink* log = nullptr;     ///< may be null; else outlives the link
 };
 
-/// The rank link: a star of TCP connections to rank 0. Everything, construction and destruction
-/// included, happens on the control thread. Rank 0 listens, the others join; both begin the
-/// heartbeat. A connection that does not know the run's token, or breaks the protocol, is closed.
+/// Where a rank listens for the link.
+struct LinkAddress {
+  std::string address;  ///< numeric
+  std::uint16_t port = 0;
+};
+
+/// The rank link: TCP connections along a tree with rank 0 at the top, a star while that is small
+/// enough. Everything, construction and destruction included, happens on the control thread. Ranks
+/// with others below listen, all but rank 0 join the one above; both begin the heartbeat. Each rank
+/// relays what it hears to its other connections. One that loses the rank above turns to rank 0, so
+/// that it still hears the last verdict. A connection that does not know the run's token, or breaks
+/// the protocol, is closed.
 class Link final : public RankLink {
  public:
   Link(net::IoExecutor& executor, LinkOptions options);
   ~Link() override;
 
-  /// Rank 0: from now on takes the others. Again only after a failure.
+  /// Most ranks below one in a job of `size` ranks.
+  [[nodiscard]] static int fanOut(int size);
+
+  /// From now on takes the ranks below. Again only after a failure.
   Status listen(const std::string& address, const std::string& token);
 
-  /// Rank 0: where it listens; 0 before.
+  /// Where it listens; 0 before.
   [[nodiscard]] std::uint16_t port() const { return server_ ? server_->port() : std::uint16_t{0}; }
 
-  /// The others: connects to rank 0 for push `epoch`. `done` is called once, by the deadline,
-  /// unless the link is destroyed before. One join at a time.
-  void join(const std::string& address,
-            std::uint16_t port,
+  /// All but rank 0: connects to the rank above for push `epoch`. `done` is called once, by the
+  /// deadline, unless the link is destroyed before. One join at a time.
+  void join(const LinkAddress& above,
+            const LinkAddress& rankZero,
             const std::string& token,
             std::uint64_t epoch,
             Deadline deadline,
             std::function<void(const Status&)> done);
-  /// Ranks that are not connected: all but us on rank 0, rank 0 on the others.
+  /// Ranks that are not connected: on rank 0 all that are known neither directly nor through
+  /// others; elsewhere the rank above, when there is no way to rank 0.
   [[nodiscard]] std::vector<int> missing() const;
 
-  struct RankPosition {
-    int rank = 0;
-    VoteKey key;
-    Duration age{};  ///< since it was heard
-  };
-
-  /// What the connected ranks said last; on ranks other than 0 only rank 0's.
+  /// What the other ranks said last, by rank: on rank 0 all, elsewhere those below and those on the
+  /// way to rank 0.
   [[nodiscard]] std::vector<RankPosition> positions() const;
 
   void setListener(RankLinkListener* listener) override { listener_ = listener; }
 
-  void setPosition(const VoteKey& position) override { position_ = position; }
-
+  void setPosition(const VoteKey& position) override;
   void stop(const VoteKey& key, const Status& reason) override;
   void publishVerdict(std::uint64_t epoch, const Verdict& verdict) override;
 
  private:
-  struct Connection {
-    std::unique_ptr<net::Stream> stream;
-    std::string input;
-    int rank = -1;  ///< -1: has not said yet
-    TimePoint heard;
-    VoteKey position;
-  };
+  using Id = LinkPeers::Id;
+  using Peer = LinkPeers::Peer;
 
   [[nodiscard]] bool isRoot() const { return options_.rank == 0; }
 
-  std::uint64_t add(std::unique_ptr<net::Stream> stream, int rank);
-  void onConnected(Result<std::unique_ptr<net::Stream>> stream,
-                   const std::string& token,
-                   std::uint64_t epoch);
-  void receive(std::uint64_t id, std::span<const std::byte> bytes);
-  /// Whether the frame was allowed from that connection, which may be gone afterwards.
-  bool handle(std::uint64_t id, const LinkFrame& frame);
-  bool handleHello(std::uint64_t id, const LinkFrame& frame);
-  bool handleAsRoot(const Connection& from, const LinkFrame& frame);
-  bool handleAsLeaf(const LinkFrame& frame);
-  /// Closes a connection; a rank behind it is lost.
-  void lose(std::uint64_t id, const Status& reason);
+  // Connections (link.cc).
+  Id add(std::unique_ptr<net::Stream> stream, bool above);
+  /// Connects to `rank`, the one above or rank 0 in its place.
+  void connect(int rank, const LinkAddress& address, Deadline deadline);
+  void onConnected(Result<std::unique_ptr<net::Stream>> stream);
   void finishJoin(const Status& status);
-  void sendToAll(const LinkFrame& frame, int except);
+  /// Closes a connection; a greeted rank behind it is lost.
+  void lose(Id id, const Status& reason);
+  void loseStranger(bool above, const std::string& address, const Status& reason);
+
+  // Heartbeat (link.cc).
   void beginTicking();
   void tick();
+  void armTick();
   /// Tells the listener when this process stood still since the last tick was due.
   void noticeOversleep();
   void dropSilent();
-  void armTick();
+
+  // Messages (link_messages.cc).
+  void receive(Id id, std::span<const std::byte> bytes);
+  /// Whether the frame was allowed from that connection, which may be gone afterwards.
+  bool handle(Id id, const LinkFrame& frame);
+  bool handleHello(Id id, const LinkFrame& frame);
+  bool handleWelcome(Id id, const LinkFrame& frame);
+  bool handleBeat(Id id, const LinkFrame& frame);
+  bool handleStop(Id id, const LinkFrame& frame);
+  bool handleLost(Id id, const LinkFrame& frame);
+  bool handleVerdict(Id id, const LinkFrame& frame);
+  /// Whether beats of that connection may tell of `rank`.
+  [[nodiscard]] bool speaksFor(const Peer& peer, int rank) const;
+  [[nodiscard]] RankPosition ownPosition() const;
+  void sendHello(Peer& peer);
+  /// Tells the rank above of ranks here that it may not know.
+  void announce(const std::vector<int>& ranks);
+  void beatAbove(const std::vector<RankPosition>& positions);
+  void beatBelow();
+  void tellLost(int rank, const Status& reason, std::optional<Id> except);
 
   net::IoExecutor& executor_;
   LinkOptions options_;
+  int fanOut_;
+  int parent_;  ///< by the tree; -1 on rank 0
   Duration interval_;
   std::string token_;
   RankLinkListener* listener_ = nullptr;
   VoteKey position_;
-  std::map<std::uint64_t, Connection> connections_;
-  std::uint64_t nextConnection_ = 0;
-  std::optional<LinkFrame> lastStop_;     ///< rank 0: for ranks that connect late
+  TimePoint positionSince_;
+  LinkPeers peers_;
+  std::optional<LinkFrame> lastStop_;     ///< for ranks that connect late
   std::optional<LinkFrame> lastVerdict_;  ///< the same
+  LinkAddress rankZero_;
+  std::uint64_t epoch_ = 0;    ///< of the last join
+  std::uint64_t attempt_ = 0;  ///< number of the connect whose answer counts
+  int wanted_ = -1;            ///< the rank that connect() is after
+  int orphanOf_ = -1;          ///< the rank above that we lost and told of in this push
   std::function<void(const Status&)> joinDone_;
   Executor::TimerId joinTimer_ = 0;
   Executor::TimerId tickTimer_ = 0;

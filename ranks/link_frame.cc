@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/link_frame.h"
 
+#include <algorithm>
+
+#include "common/check.h"
 #include "ranks/store_frame.h"
 #include "ranks/wire.h"
 
@@ -9,10 +12,30 @@ namespace pushrod::ranks {
 namespace {
 
 constexpr std::size_t kMaxToken = 64;
+// About 35 years: times of a rank that is broken must not overflow ours.
+constexpr std::uint64_t kMaxMilliseconds = std::uint64_t{1} << 40U;
+
+std::uint64_t milliseconds(Duration duration) {
+  return static_cast<std::uint64_t>(std::max<Duration::rep>(duration.count(), 0));
+}
+
+Duration readDuration(WireReader& reader) {
+  return Duration{static_cast<Duration::rep>(std::min(reader.u64(), kMaxMilliseconds))};
+}
+
+RankPosition readPosition(WireReader& reader) {
+  RankPosition position;
+  position.rank = reader.i32();
+  position.key = reader.key();
+  position.age = readDuration(reader);
+  position.silence = readDuration(reader);
+  return position;
+}
 
 }  // namespace
 
 std::string encode(const LinkFrame& frame) {
+  PUSHROD_CHECK(frame.positions.size() <= kMaxPositions);
   WireWriter writer;
   writer.u8(static_cast<std::uint8_t>(frame.kind));
   writer.text(frame.token, kMaxToken);
@@ -21,6 +44,13 @@ std::string encode(const LinkFrame& frame) {
   writer.key(frame.key);
   writer.status(frame.status);
   writer.verdict(frame.verdict);
+  writer.u8(static_cast<std::uint8_t>(frame.positions.size()));
+  for (const RankPosition& position : frame.positions) {
+    writer.i32(position.rank);
+    writer.key(position.key);
+    writer.u64(milliseconds(position.age));
+    writer.u64(milliseconds(position.silence));
+  }
   return framed(writer.bytes());
 }
 
@@ -34,7 +64,12 @@ Result<LinkFrame> decodeLinkFrame(std::string_view body) {
   frame.key = reader.key();
   frame.status = reader.status();
   frame.verdict = reader.verdict();
-  if (!reader.finished() || kind > static_cast<std::uint8_t>(LinkKind::kVerdict)) {
+  const std::size_t count = reader.u8();
+  for (std::size_t i = 0; i < count && reader.good(); ++i) {
+    frame.positions.push_back(readPosition(reader));
+  }
+  if (!reader.finished() || count > kMaxPositions ||
+      kind > static_cast<std::uint8_t>(LinkKind::kVerdict)) {
     return Status(Code::kUnavailable, "a message of the rank link is malformed");
   }
   frame.kind = static_cast<LinkKind>(kind);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <pushrod/agreement.h>
 
@@ -11,14 +12,24 @@ namespace pushrod::ranks {
 
 /// Longest body of a link frame.
 inline constexpr std::size_t kMaxLinkFrame = 4096;
+/// Most positions in one frame; more go in several.
+inline constexpr std::size_t kMaxPositions = 64;
 
 enum class LinkKind : std::uint8_t {
-  kHello,    ///< first from a rank to rank 0: token, rank, epoch
-  kWelcome,  ///< rank 0's answer: taken
-  kBeat,     ///< every second, both ways: key = the sender's position
+  kHello,    ///< first from a rank to the one above: token, rank, epoch
+  kWelcome,  ///< its answer: taken, by `rank`
+  kBeat,     ///< every second, both ways: where the sender and ranks behind it are
   kStop,     ///< rank failed inside key
-  kLost,     ///< from rank 0: rank is gone
+  kLost,     ///< rank is gone
   kVerdict,  ///< from rank 0: its final word on push `epoch`
+};
+
+/// Where a rank is, as the sender of a beat knows it.
+struct RankPosition {
+  int rank = -1;
+  VoteKey key;
+  Duration age{};      ///< since the rank came there, as far as is known
+  Duration silence{};  ///< since the rank was heard
 };
 
 /// One message of the rank link. Members that a kind does not use keep their defaults.
@@ -30,6 +41,7 @@ struct LinkFrame {
   VoteKey key;
   Status status;
   Verdict verdict;
+  std::vector<RankPosition> positions;  ///< kBeat, at most kMaxPositions
 };
 
 /// With its length before it, ready to send.

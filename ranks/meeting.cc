@@ -58,6 +58,7 @@ struct Ranks::Impl {
       : executor(owner),
         options(std::move(given)),
         rendezvous(std::move(meeting)),
+        place(TreePlace::of(options.rank.rank, options.rank.size, Link::fanOut(options.rank.size))),
         agreement(
             *rendezvous,
             {[this](std::uint64_t epoch, Interrupt& interrupt, Deadline deadline) {
@@ -65,19 +66,30 @@ struct Ranks::Impl {
              },
              [this](std::uint64_t epoch, const Status& status) { tellOthers(epoch, status); }}) {}
 
+  [[nodiscard]] std::string linkKey(int of) const {
+    return rendezvous->key("link/" + std::to_string(of));
+  }
+
   Status meet(std::uint64_t epoch, Interrupt& interrupt, Deadline deadline);
+  /// Takes the ranks below; they find us in the store.
+  Status serveBelow(Deadline deadline);
   Status awaitOthers(std::uint64_t epoch, Interrupt& interrupt, Deadline deadline);
   Status listen(Deadline deadline);
   Status join(std::uint64_t epoch, Interrupt& interrupt, Deadline deadline);
+  /// Where a rank's link listens.
+  Status find(int of, LinkAddress& address, Interrupt& interrupt, Deadline deadline);
   Result<std::vector<int>> missing(Deadline deadline);
   void tellOthers(std::uint64_t epoch, const Status& status);
 
   net::IoExecutor& executor;
   RanksOptions options;
   std::unique_ptr<Rendezvous> rendezvous;
-  bool listening = false;
-  bool complete = false;    ///< all ranks were connected once
-  std::string linkAddress;  ///< rank 0's "address port"
+  TreePlace place;
+  std::uint16_t port = 0;  ///< of our link; 0: does not listen
+  bool published = false;
+  bool complete = false;  ///< rank 0: all ranks were connected once
+  LinkAddress above;      ///< once found
+  LinkAddress rankZero;   ///< once found
   std::unique_ptr<Link> link;
   TreeAgreement agreement;
 };
@@ -92,37 +104,42 @@ Result<std::vector<int>> Ranks::Impl::missing(Deadline deadline) {
 
 Status Ranks::Impl::listen(Deadline deadline) {
   using Port = Result<std::uint16_t>;
-  auto port = onControlThread(
+  auto opened = onControlThread(
       executor,
       deadline,
       [each = link.get(), address = rendezvous->address(), token = rendezvous->run()]() -> Port {
-        const Status opened = each->listen(address, token);
-        return opened.ok() ? Port(each->port()) : Port(opened);
+        const Status listening = each->listen(address, token);
+        return listening.ok() ? Port(each->port()) : Port(listening);
       });
-  if (!port) {
+  if (!opened) {
     return controlThreadBusy();
   }
-  if (!*port) {
-    return port->status();
+  if (!*opened) {
+    return opened->status();
   }
-  listening = true;
-  linkAddress = rendezvous->address() + " " + std::to_string(**port);
+  port = **opened;
   return Status();
 }
 
-Status Ranks::Impl::awaitOthers(std::uint64_t epoch, Interrupt& interrupt, Deadline deadline) {
-  if (!listening) {
+Status Ranks::Impl::serveBelow(Deadline deadline) {
+  if (port == 0) {
     const Status opened = listen(deadline);
     if (!opened) {
       return opened;
     }
   }
-  if (!complete) {
-    const Status told = rendezvous->store().set(rendezvous->key("link"), linkAddress, deadline);
+  if (!published) {
+    const Status told = rendezvous->store().set(
+        linkKey(options.rank.rank), rendezvous->address() + " " + std::to_string(port), deadline);
     if (!told) {
       return told;
     }
+    published = true;
   }
+  return Status();
+}
+
+Status Ranks::Impl::awaitOthers(std::uint64_t epoch, Interrupt& interrupt, Deadline deadline) {
   // A rank that was connected before and is gone comes back soon or never.
   const Deadline limit =
       complete ? deadline.earliest(Deadline::after(executor, options.agreement)) : deadline;
@@ -153,34 +170,46 @@ Status Ranks::Impl::awaitOthers(std::uint64_t epoch, Interrupt& interrupt, Deadl
   }
 }
 
+Status Ranks::Impl::find(int of, LinkAddress& address, Interrupt& interrupt, Deadline deadline) {
+  if (!address.address.empty()) {
+    return Status();
+  }
+  const std::string who = "rank " + std::to_string(of);
+  const auto text = awaitKey(rendezvous->store(), linkKey(of), interrupt, deadline);
+  if (!text) {
+    return text.status().prefixed("waiting for the link of " + who);
+  }
+  const auto space = text->find(' ');
+  const char* const end = text->data() + text->size();
+  if (space == std::string::npos ||
+      std::from_chars(text->data() + space + 1, end, address.port).ptr != end) {
+    return Status(Code::kUnavailable, who + " published an unusable address of its link");
+  }
+  address.address = text->substr(0, space);
+  return Status();
+}
+
 Status Ranks::Impl::join(std::uint64_t epoch, Interrupt& interrupt, Deadline deadline) {
   const auto absent = missing(deadline);
   if (!absent || absent->empty()) {
     return absent.status();
   }
-  if (linkAddress.empty()) {
-    auto address = awaitKey(rendezvous->store(), rendezvous->key("link"), interrupt, deadline);
-    if (!address) {
-      return address.status().prefixed("waiting for rank 0's link");
-    }
-    linkAddress = std::move(*address);
+  Status found = find(place.parent, above, interrupt, deadline);
+  if (found.ok()) {
+    found = find(0, rankZero, interrupt, deadline);
   }
-  const auto space = linkAddress.find(' ');
-  std::uint16_t port = 0;
-  const char* end = linkAddress.data() + linkAddress.size();
-  if (space == std::string::npos ||
-      std::from_chars(linkAddress.data() + space + 1, end, port).ptr != end) {
-    return Status(Code::kUnavailable, "rank 0 published an unusable address of its link");
+  if (!found) {
+    return found;
   }
   auto answer = std::make_shared<Answer>();
   executor.post([each = link.get(),
-                 address = linkAddress.substr(0, space),
-                 port,
+                 parent = above,
+                 root = rankZero,
                  token = rendezvous->run(),
                  epoch,
                  deadline,
                  answer] {
-    each->join(address, port, token, epoch, deadline, [answer](const Status& status) {
+    each->join(parent, root, token, epoch, deadline, [answer](const Status& status) {
       answer->set(status);
     });
   });
@@ -203,6 +232,12 @@ Status Ranks::Impl::meet(std::uint64_t epoch, Interrupt& interrupt, Deadline dea
       rendezvous->meet(interrupt, deadline.earliest(Deadline::after(executor, options.connect)));
   if (!met) {
     return met;
+  }
+  if (!place.children.empty()) {
+    const Status served = serveBelow(deadline);
+    if (!served) {
+      return served;
+    }
   }
   return options.rank.rank == 0 ? awaitOthers(epoch, interrupt, deadline)
                                 : join(epoch, interrupt, deadline);

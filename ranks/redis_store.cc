@@ -39,34 +39,22 @@ void RedisStore::Free::operator()(redisContext* context) const {
 }
 
 RedisStore::RedisStore(std::vector<std::string> addresses, std::uint16_t port, std::string name)
-    : addresses_(std::move(addresses)), port_(port), name_(std::move(name)) {}
+    : ServerStore(std::move(addresses), port, std::move(name)) {}
 
 RedisStore::~RedisStore() = default;
 
-Status RedisStore::failed(const std::string& why, Code code) const {
-  return Status(code, "the ranks' store " + name_ + " " + why);
-}
-
-Status RedisStore::connect(Deadline deadline) {
-  std::string why = "has no address";
-  for (const std::string& address : addresses_) {
-    context_.reset(redisConnectWithTimeout(address.c_str(), port_, limitOf(deadline)));
-    if (context_ != nullptr && context_->err == 0) {
-      return Status();
-    }
-    why = "cannot be reached: " + errorOf(context_.get());
-    context_.reset();
-  }
-  return failed(why);
+Status RedisStore::connectTo(const std::string& address, Deadline deadline) {
+  context_.reset(redisConnectWithTimeout(address.c_str(), port(), limitOf(deadline)));
+  return context_ != nullptr && context_->err == 0
+             ? Status()
+             : failed("cannot be reached: " + errorOf(context_.get()));
 }
 
 template <typename Use>
 Status RedisStore::command(const std::vector<std::string>& parts, Deadline deadline, Use use) {
-  if (context_ == nullptr) {
-    const Status connected = connect(deadline);
-    if (!connected) {
-      return connected;
-    }
+  const Status reached = connect(deadline);
+  if (!reached) {
+    return reached;
   }
   std::vector<const char*> texts;
   std::vector<std::size_t> sizes;
@@ -81,10 +69,8 @@ Status RedisStore::command(const std::vector<std::string>& parts, Deadline deadl
       [](redisReply* each) { freeReplyObject(each); });
   if (reply == nullptr) {
     const std::string why = errorOf(context_.get());
-    context_.reset();
-    return deadline.passed(SteadyClock())
-               ? failed("did not answer in time", Code::kDeadlineExceeded)
-               : failed("did not answer: " + why);
+    disconnect();
+    return deadline.passed(SteadyClock()) ? late("answer") : failed("did not answer: " + why);
   }
   if (reply->type == REDIS_REPLY_ERROR) {
     return failed("refused: " + std::string(reply->str, reply->len));

@@ -1,37 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
-#include "ranks/store.h"
+#include "ranks/server_store.h"
 
 struct redisContext;
 
 namespace pushrod::ranks {
 
-/// A Redis server as the ranks' store, over one connection that is made anew when it is lost.
-/// Values expire after a day, so that a crashed job leaves nothing for ever.
-class RedisStore final : public Store {
+/// A Redis server as the ranks' store. Values expire after a day, so that a crashed job leaves
+/// nothing for ever; finding keys by prefix to erase them would walk the whole server.
+class RedisStore final : public ServerStore {
  public:
-  /// `addresses` are numeric and tried in turn; nothing is contacted yet.
   RedisStore(std::vector<std::string> addresses, std::uint16_t port, std::string name);
   ~RedisStore() override;
-
-  /// One try.
-  Status connect(Deadline deadline);
 
   Status set(const std::string& key, const std::string& value, Deadline deadline) override;
   Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys,
                                                       Deadline deadline) override;
   Status erase(const std::vector<std::string>& keys, Deadline deadline) override;
 
-  /// Left to the values' expiry: finding keys by prefix would walk the whole server.
-  Status eraseBelow(const std::string& /*prefix*/, Deadline /*deadline*/) override {
-    return Status();
-  }
+ protected:
+  [[nodiscard]] bool connected() const override { return context_ != nullptr; }
 
-  [[nodiscard]] std::string describe() const override { return name_; }
+  Status connectTo(const std::string& address, Deadline deadline) override;
+
+  void disconnect() override { context_.reset(); }
 
  private:
   struct Free {
@@ -41,11 +36,7 @@ class RedisStore final : public Store {
   /// Runs one command; `use` sees its reply.
   template <typename Use>
   Status command(const std::vector<std::string>& parts, Deadline deadline, Use use);
-  [[nodiscard]] Status failed(const std::string& why, Code code = Code::kUnavailable) const;
 
-  std::vector<std::string> addresses_;
-  std::uint16_t port_;
-  std::string name_;
   std::unique_ptr<redisContext, Free> context_;
 };
 

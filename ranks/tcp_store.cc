@@ -42,16 +42,7 @@ bool awaitReady(int socket, short events, Deadline deadline) {
 
 }  // namespace
 
-Status TcpStore::failed(const std::string& why) const {
-  return Status(Code::kUnavailable, "the ranks' store " + name_ + " " + why);
-}
-
-Status TcpStore::late(const std::string& what) const {
-  return Status(Code::kDeadlineExceeded,
-                "the ranks' store " + name_ + " did not " + what + " in time");
-}
-
-void TcpStore::disconnect() {
+void TcpStore::close() {
   if (socket_ >= 0) {
     ::close(socket_);
     socket_ = -1;
@@ -59,23 +50,8 @@ void TcpStore::disconnect() {
   input_.clear();
 }
 
-Status TcpStore::connect(Deadline deadline) {
-  if (socket_ >= 0) {
-    return Status();
-  }
-  Status last = failed("has no address");
-  for (const std::string& address : addresses_) {
-    last = connectTo(address, deadline);
-    if (last.ok()) {
-      return last;
-    }
-    disconnect();
-  }
-  return last;
-}
-
 Status TcpStore::connectTo(const std::string& address, Deadline deadline) {
-  const auto target = socketAddress(address, port_);
+  const auto target = socketAddress(address, port());
   if (!target) {
     return target.status();
   }

@@ -6,32 +6,18 @@
 #include <utility>
 
 #include "ranks/rendezvous.h"
+#include "ranks/tree_place.h"
 
 namespace pushrod::ranks {
 
 namespace {
 
-constexpr int kFanOut = 8;
 // Low bits of a slot; the epoch stands above them.
 constexpr std::uint32_t kRecordSlot = 1;
 constexpr std::uint32_t kChunkSlot = 2;
 constexpr unsigned kSlotBits = 8;
 
 }  // namespace
-
-TreePlace TreePlace::of(int rank, int size) {
-  TreePlace place;
-  if (rank > 0) {
-    place.parent = (rank - 1) / kFanOut;
-  }
-  for (int i = 1; i <= kFanOut; ++i) {
-    const int child = rank * kFanOut + i;
-    if (child < size) {
-      place.children.push_back(child);
-    }
-  }
-  return place;
-}
 
 std::string VoteTree::prefix(const Rendezvous& rendezvous, std::uint64_t epoch) {
   return rendezvous.key("vote/" + std::to_string(epoch));
@@ -41,7 +27,7 @@ Result<std::unique_ptr<VoteTree>> VoteTree::build(Rendezvous& rendezvous,
                                                   std::uint64_t epoch,
                                                   Interrupt& interrupt,
                                                   Deadline deadline) {
-  const TreePlace place = TreePlace::of(rendezvous.rank().rank, rendezvous.rank().size);
+  const TreePlace place = TreePlace::of(rendezvous.rank().rank, rendezvous.rank().size, kFanOut);
   PairSet::Options options;
   if (place.parent >= 0) {
     options.peers.push_back(place.parent);

@@ -15,20 +15,13 @@ namespace pushrod::ranks {
 
 class Rendezvous;
 
-/// Which ranks a rank talks to: rank 0 is the root, at most 8 below each.
-struct TreePlace {
-  int parent = -1;  ///< -1 at the root
-  std::vector<int> children;
-
-  static TreePlace of(int rank, int size);
-};
-
 /// The connections of one build of the tree and the collectives over them. One user thread;
 /// abort() from any. After any failure, or once broken() is true, it must be dropped at once.
 class VoteTree {
  public:
   static constexpr std::size_t kChunk = std::size_t{64} << 10;
   static constexpr std::uint64_t kMaxShare = std::uint64_t{64} << 20;
+  static constexpr int kFanOut = 8;
 
   /// All ranks build with the same epoch, once per epoch.
   static Result<std::unique_ptr<VoteTree>> build(Rendezvous& rendezvous,

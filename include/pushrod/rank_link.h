@@ -28,9 +28,9 @@ class RankLinkListener {
   virtual void onOversleep(Duration silence) = 0;
 };
 
-/// Out-of-band messages between ranks, over TCP to rank 0. They only interrupt; votes decide. Every
-/// function is called on the control thread and returns at once; messages to a rank that is gone
-/// are dropped.
+/// Out-of-band messages between ranks, over TCP connections that lead to rank 0. They only
+/// interrupt; votes decide. Every function is called on the control thread and returns at once;
+/// messages to a rank that is gone are dropped.
 class RankLink {
  public:
   RankLink() = default;
@@ -40,9 +40,10 @@ class RankLink {
 
   /// `listener` must outlive the link or be replaced by null.
   virtual void setListener(RankLinkListener* listener) = 0;
-  /// What the 1 s heartbeat tells about this rank from now on.
+  /// What the 1 s heartbeat tells about this rank from now on, with the time since the call that
+  /// changed it.
   virtual void setPosition(const VoteKey& position) = 0;
-  /// Tells every other rank (through rank 0) that this one failed inside `key`.
+  /// Tells every other rank that this one failed inside `key`.
   virtual void stop(const VoteKey& key, const Status& reason) = 0;
   /// Rank 0 only: its final word, to every rank still connected.
   virtual void publishVerdict(std::uint64_t epoch, const Verdict& verdict) = 0;

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <future>
-#include <mutex>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "heard.h"
 #include "local_job.h"
 #include "ranks/control_call.h"
 #include "ranks/interrupt.h"
@@ -19,51 +18,6 @@
 
 namespace pushrod::ranks {
 namespace {
-
-/// Keeps what a link said, as text; waits for it from the test's thread.
-class Heard final : public RankLinkListener {
- public:
-  void onStop(int rank, const VoteKey& key, const Status& reason) override {
-    add("stop " + std::to_string(rank) + " " + key.toString() + ": " + reason.message());
-  }
-
-  void onLost(int rank, const Status& reason) override {
-    EXPECT_EQ(reason.origin().rank, rank);
-    add("lost " + std::to_string(rank));
-  }
-
-  void onVerdict(std::uint64_t epoch, const Verdict& verdict) override {
-    add("verdict " + std::to_string(epoch) + " " + verdict.first.message());
-  }
-
-  void onOversleep(Duration silence) override {
-    EXPECT_GT(silence.count(), 0);
-    add("oversleep");
-  }
-
-  [[nodiscard]] bool await(const std::string& text) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, std::chrono::steady_clock::now() + kPatience, [&] {
-      return std::find(texts_.begin(), texts_.end(), text) != texts_.end();
-    });
-  }
-
-  [[nodiscard]] std::vector<std::string> texts() {
-    const std::lock_guard lock(mutex_);
-    return texts_;
-  }
-
- private:
-  void add(const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    texts_.push_back(text);
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> texts_;
-};
 
 /// One rank's link with its own control thread.
 class Node {
@@ -102,7 +56,8 @@ class Node {
     auto promise = std::make_shared<std::promise<Status>>();
     auto future = promise->get_future();
     executor_.post([this, port, token, epoch, limit, promise] {
-      link_->join("127.0.0.1", port, token, epoch, in(limit), [promise](const Status& status) {
+      const LinkAddress rankZero{"127.0.0.1", port};
+      link_->join(rankZero, rankZero, token, epoch, in(limit), [promise](const Status& status) {
         promise->set_value(status);
       });
     });

@@ -6,8 +6,8 @@
 #include "ranks/link_frame.h"
 #include "ranks/run_id.h"
 #include "ranks/store_frame.h"
+#include "ranks/tree_place.h"
 #include "ranks/vote_record.h"
-#include "ranks/vote_tree.h"
 
 namespace pushrod::ranks {
 namespace {
@@ -89,16 +89,28 @@ TEST(VoteRecordTest, DigestsNameARankThatDiffersFromRankZero) {
 }
 
 TEST(TreePlaceTest, EveryRankButTheRootHasAParentThatKnowsIt) {
-  for (const int size : {1, 2, 9, 10, 73, 74, 600}) {
-    for (int rank = 0; rank < size; ++rank) {
-      const TreePlace place = TreePlace::of(rank, size);
-      EXPECT_EQ(place.parent < 0, rank == 0);
-      EXPECT_LE(place.children.size(), 8U);
-      for (const int child : place.children) {
-        EXPECT_LT(child, size);
-        EXPECT_EQ(TreePlace::of(child, size).parent, rank);
+  for (const int fanOut : {1, 8, 16}) {
+    for (const int size : {1, 2, 9, 10, 73, 74, 600}) {
+      for (int rank = 0; rank < size; ++rank) {
+        const TreePlace place = TreePlace::of(rank, size, fanOut);
+        EXPECT_EQ(place.parent < 0, rank == 0);
+        EXPECT_LE(place.children.size(), static_cast<std::size_t>(fanOut));
+        for (const int child : place.children) {
+          EXPECT_LT(child, size);
+          EXPECT_EQ(TreePlace::of(child, size, fanOut).parent, rank);
+        }
       }
     }
+  }
+}
+
+TEST(TreePlaceTest, SubtreeIsTheRankAndWhatIsBelow) {
+  // Below rank 1 of a binary tree: 3 and 4, below 3: 7 and 8.
+  for (const int below : {1, 3, 4, 7, 8}) {
+    EXPECT_TRUE(inSubtree(below, 1, 2)) << below;
+  }
+  for (const int other : {0, 2, 5, 6, 11}) {
+    EXPECT_FALSE(inSubtree(other, 1, 2)) << other;
   }
 }
 
@@ -113,6 +125,9 @@ TEST(LinkFrameTest, SurvivesTheWireWithinItsBound) {
   frame.verdict.decision = Decision::kResend;
   frame.verdict.digestsEqual = false;
   frame.verdict.differingRank = 4;
+  for (std::size_t i = 0; i < kMaxPositions; ++i) {
+    frame.positions.push_back({static_cast<int>(i), kKey, Duration{12000}, Duration{700}});
+  }
   std::string bytes = encode(frame);
   const auto body = takeFrame(bytes, kMaxLinkFrame);
   ASSERT_TRUE(body && *body);
@@ -126,10 +141,28 @@ TEST(LinkFrameTest, SurvivesTheWireWithinItsBound) {
   EXPECT_EQ(back->verdict.decision, Decision::kResend);
   EXPECT_EQ(back->verdict.differingRank, 4);
   EXPECT_EQ(back->verdict.first.message(), std::string(kMaxMessage, 'v'));
+  ASSERT_EQ(back->positions.size(), kMaxPositions);
+  EXPECT_EQ(back->positions.back().rank, static_cast<int>(kMaxPositions) - 1);
+  EXPECT_EQ(back->positions.back().key, kKey);
+  EXPECT_EQ(back->positions.back().age, Duration{12000});
+  EXPECT_EQ(back->positions.back().silence, Duration{700});
+}
+
+TEST(LinkFrameTest, TimesOfABrokenRankStayBounded) {
+  LinkFrame frame;
+  frame.positions.push_back({1, kKey, Duration::max(), Duration{-5}});
+  std::string bytes = encode(frame);
+  const auto back = decodeLinkFrame(bytes.substr(kFrameHeader));
+  ASSERT_TRUE(back);
+  ASSERT_EQ(back->positions.size(), 1U);
+  EXPECT_LT(back->positions[0].age, std::chrono::hours(24 * 365 * 50));
+  EXPECT_EQ(back->positions[0].silence, Duration{0});
 }
 
 TEST(LinkFrameTest, EveryCutOrLongerBodyIsRefused) {
-  std::string bytes = encode(LinkFrame());
+  LinkFrame frame;
+  frame.positions.push_back({});
+  std::string bytes = encode(frame);
   const std::string body = bytes.substr(kFrameHeader);
   for (std::size_t size = 0; size < body.size(); ++size) {
     EXPECT_FALSE(decodeLinkFrame(body.substr(0, size))) << size;
