@@ -79,7 +79,6 @@ std::span<const std::string_view> routes() {
                               "models",
                               "server_info",
                               "is_sleeping",
-                              "wake_up",
                               "metrics",
                               "collective_rpc",
                               "weight_checker",

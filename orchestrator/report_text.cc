@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report as JSON and as a paragraph for people.
+#include <algorithm>
+
 #include <boost/json.hpp>
 
 #include <pushrod/report.h>
@@ -108,6 +110,15 @@ std::string PushReport::summary() const {
                          std::chrono::duration<double>(durationSeconds)));
     if (resent) {
       text += ", resent once after: " + firstCause.toString();
+    }
+    std::size_t dropped = 0;
+    for (const EngineReport& engine : engines) {
+      const bool out = std::find(droppedEngines.begin(), droppedEngines.end(), engine.name) !=
+                       droppedEngines.end();
+      if (out) {
+        text += (dropped == 0 ? "; left out: " : "; ") + engineLine(engine);
+        ++dropped;
+      }
     }
     return text;
   }

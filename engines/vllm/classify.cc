@@ -163,6 +163,21 @@ void readSessionBody(const std::string& where, const http::Response& response, R
   reply.flag = open;
 }
 
+/// Empty on older releases; else {"status": "awake" or "sleeping", ...}.
+Status wakeBody(const std::string& where,
+                const http::Response& response,
+                const EngineFeatures& features) {
+  if (!features.wakeAnswers && response.body.empty()) {
+    return {};
+  }
+  const auto body = parseJson(response.body);
+  const auto status = body ? stringOf(member(*body, "status")) : std::nullopt;
+  if (status != "awake" && status != "sleeping") {
+    return oddBody(where, response, "the status of this route");
+  }
+  return {};
+}
+
 void readBody(const Call& call,
               const http::Response& response,
               const EngineFeatures& features,
@@ -196,6 +211,9 @@ void readBody(const Call& call,
       break;
     case CallKind::kFlush:
       reply.status = prefixResetBody(where, response, features);
+      break;
+    case CallKind::kWake:
+      reply.status = wakeBody(where, response, features);
       break;
     case CallKind::kIdentify:
     case CallKind::kMeasureLag:

@@ -124,7 +124,8 @@ EngineFeatures Profile::features() const {
           .hasUniqueId = hasUniqueId,
           .hasChecker = hasChecker,
           .hasDraft = hasDraft,
-          .reusesMetadata = reusesMetadata};
+          .reusesMetadata = reusesMetadata,
+          .wakeAnswers = updateIsTyped};  // both came with the routes' new home, in 0.32
 }
 
 std::span<const Profile> profiles() {

@@ -114,6 +114,9 @@ EngineRequest requestFor(const Call& call, const PushConfig& push) {
       return finishRequest(call);
     case CallKind::kFlush:
       return repeatable(post(name, push.flushExternal ? "?reset_external=true" : ""));
+    case CallKind::kWake:
+      // Never without a tag: that would wake the scheduling as well.
+      return post(name, "?tags=" + call.tag);
     case CallKind::kResume:
     case CallKind::kShutdown:
     case CallKind::kIdentify:
@@ -134,6 +137,7 @@ bool reachesWorkers(CallKind kind) {
     case CallKind::kFlush:
     case CallKind::kReadSession:
     case CallKind::kMeasureLag:
+    case CallKind::kWake:
       return true;
     case CallKind::kIdentify:
     case CallKind::kReadPaused:

@@ -30,9 +30,10 @@ enum class CallKind : std::uint8_t {
   kUpdate,  ///< POST /update_weights with Call::body as update_info
   kFinish,  ///< POST /finish_weight_update, with Call::version when hasVersion
   kFlush,   ///< prefix and other caches
+  kWake,    ///< POST /wake_up with Call::tag
 };
 
-inline constexpr std::size_t kCallKindCount = 14;
+inline constexpr std::size_t kCallKindCount = 15;
 
 /// The route's last path element, e.g. "finish_weight_update"; "identify" and "measure_lag" for the
 /// composite ones.
@@ -52,6 +53,7 @@ struct EngineFeatures {
   bool hasChecker = false;         ///< 0.32+
   bool hasDraft = false;           ///< 0.26+
   bool reusesMetadata = false;     ///< 0.33+
+  bool wakeAnswers = false;        ///< /wake_up says what sleeps still (0.32+)
   bool operator==(const EngineFeatures&) const = default;
 };
 
@@ -76,6 +78,7 @@ struct Call {
   std::shared_ptr<const std::string> body;
   std::string version;      ///< kSetVersion, kFinish
   bool hasVersion = false;  ///< kFinish: send the version
+  std::string tag = {};     ///< kWake: what to wake, "weights" or "kv_cache"
 };
 
 /// The one classified answer to a Call.

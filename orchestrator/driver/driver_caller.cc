@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer thread's operations: what is asked of it and which events its answers become.
-#include <algorithm>
 #include <utility>
 
 #include "common/hash.h"
@@ -12,6 +11,12 @@
 namespace pushrod::orchestrator {
 
 namespace {
+
+/// A vote's first failure is an engine's when rank 0 names one; only rank 0 speaks of engines.
+Ruling decideVote(DecideInput input, const Status& first) {
+  input.enginesAlone = !first.origin().engine.empty();
+  return decide(input, first);
+}
 
 /// How long a lost vote waits for the link to say which rank is gone.
 constexpr Duration kLostVoteGrace = std::chrono::seconds(1);
@@ -182,16 +187,10 @@ void PushDriver::startVote() {
   request.ballot.digest = digest();
   request.deadline = voteDeadline();
   if (state_.leader) {
-    DecideInput input;
-    input.phase = state_.phase;
-    input.attempt = state_.attempt;
-    input.resendAllowed = parts_.config.push.resend;
-    input.timeLeft = !workDeadline_.passed(parts_.executor);
-    const auto& slots = runner_.slots();
-    input.engineLost = std::any_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
-      return slot.ledger.reach == Reach::kLost;
-    });
-    request.ballot.decide = [input](const Status& first) { return decide(input, first); };
+    voteInput_ = decideInput();
+    request.ballot.decide = [input = voteInput_](const Status& first) {
+      return decideVote(input, first).decision;
+    };
   }
   voteStarted_ = parts_.executor.now();
   parts_.link.setPosition(key());
@@ -217,6 +216,9 @@ void PushDriver::onVote(CallerResult result) {
   }
   if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict) {
     parts_.observer.onFailure(state_.phase, result.verdict.first);
+  }
+  if (state_.leader && result.verdict.decision == Decision::kResend) {
+    dropEngines(decideVote(voteInput_, result.verdict.first).withoutEngines);
   }
   feed(Event{EventKind::kVerdict, Status(), std::move(result.verdict)});
 }

@@ -12,8 +12,18 @@ bool PushDriver::channelSound() {
   const auto& slots = runner_.slots();
   return parts_.plane->ready() &&
          std::all_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
-           return slot.ledger.channel == ChannelState::kReady;
+           return slot.ledger.dropped || slot.ledger.channel == ChannelState::kReady;
          });
+}
+
+/// The channel's places, in the order of the engines that belong to it.
+void PushDriver::takeChannelSlots() {
+  channelSlots_.clear();
+  for (std::size_t i = 0; i < runner_.slots().size(); ++i) {
+    if (!runner_.slots()[i].ledger.dropped) {
+      channelSlots_.push_back(i);
+    }
+  }
 }
 
 /// Does nothing where the last push's channel can be used again.
@@ -22,13 +32,14 @@ Status PushDriver::announceChannel() {
   for (EngineSlot& slot : slots) {
     slot.facts.initBody = nullptr;
   }
+  takeChannelSlots();
   if (channelSound()) {
     return Status();
   }
   parts_.plane->abort(Status(Code::kAborted, "the channel is built anew"));
   ChannelSpec spec;
   spec.epoch = push_.epoch;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  for (const std::size_t i : channelSlots_) {
     Ledger& ledger = slots[i].ledger;
     PlaneEngine engine;
     engine.name = slots[i].client->name();
@@ -45,8 +56,9 @@ Status PushDriver::announceChannel() {
   if (!bodies.ok()) {
     return bodies.status();
   }
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].facts.initBody = std::make_shared<const std::string>(std::move((*bodies)[i]));
+  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
+    slots[channelSlots_[place]].facts.initBody =
+        std::make_shared<const std::string>(std::move((*bodies)[place]));
   }
   announced_ = true;
   return Status();

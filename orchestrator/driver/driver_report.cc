@@ -10,7 +10,7 @@ namespace pushrod::orchestrator {
 namespace {
 
 std::string contentWord(const Ledger& ledger) {
-  if (ledger.reach == Reach::kLost) {
+  if (ledger.reach == Reach::kLost || (ledger.dropped && ledger.silent)) {
     return "lost";
   }
   if (ledger.proved) {
@@ -63,6 +63,17 @@ std::string remedyOf(const Ledger& ledger, const std::string& word) {
   return "";
 }
 
+std::string remedyOfDropped(const Ledger& ledger) {
+  const std::string then = "; the next push takes it in again once it is reached and verified";
+  if (ledger.reach == Reach::kLost) {
+    return "restart this engine" + then;
+  }
+  if (ledger.silent) {
+    return "make it reachable, or restart it" + then;
+  }
+  return "mend what its error names" + then;
+}
+
 }  // namespace
 
 EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index) const {
@@ -88,7 +99,11 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   if (!ledger.closing.ok()) {
     report.error += (report.error.empty() ? "" : "; ") + ledger.closing.toString();
   }
-  if (state_.phase == Phase::kFailed) {
+  if (ledger.dropped) {
+    report.remedy = remedyOfDropped(ledger);
+  } else if (state_.phase == Phase::kDone && staysAsleep(ledger, slot.facts)) {
+    report.remedy = "wake its KV cache (/wake_up with the tag kv_cache), then resume it";
+  } else if (state_.phase == Phase::kFailed) {
     report.remedy = failedIn_ == Phase::kCheck ? "this push did not contact it"
                                                : remedyOf(ledger, report.outcome);
   }
@@ -125,8 +140,13 @@ PushReport PushDriver::buildReport() const {
   }
   report.firstCause = state_.first;
   report.notes = state_.first.notes();
+  report.notes.insert(report.notes.end(), dropNotes_.begin(), dropNotes_.end());
   for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-    report.engines.push_back(engineReport(const_cast<PushDriver*>(this)->runner_.slots()[i], i));
+    const EngineSlot& slot = runner_.slots()[i];
+    report.engines.push_back(engineReport(slot, i));
+    if (slot.ledger.dropped) {
+      report.droppedEngines.push_back(slot.client->name());
+    }
   }
   return report;
 }
@@ -160,8 +180,9 @@ void PushDriver::finish() {
     }
     parts_.link.publishVerdict(push_.epoch, word);
   }
-  Ending ending{buildReport(), std::move(runner_.slots()), manifest_, !verdictUnknown_};
-  runner_.abandon();
+  readmit();
+  PushReport report = buildReport();
+  Ending ending{std::move(report), runner_.leave(), manifest_, !verdictUnknown_};
   parts_.observer.onEnd(ending.report);
   parts_.executor.post(
       [done = std::move(done_), ending = std::move(ending)]() mutable { done(std::move(ending)); });

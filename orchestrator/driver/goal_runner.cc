@@ -2,6 +2,7 @@
 #include "orchestrator/driver/goal_runner.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace pushrod::orchestrator {
@@ -22,23 +23,32 @@ void GoalRunner::abandon() {
   running_ = false;
 }
 
-void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phase phase) {
-  cancelReason_ = Status(Code::kAborted, "given up for the next phase");
-  tracks_.resize(slots_.size());
+std::vector<EngineSlot> GoalRunner::leave() {
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
-    Track& track = tracks_[i];
-    executor_.cancel(track.timer);
-    track.timer = 0;
-    track.ended = false;
-    track.ok = false;
-    track.last.reset();
-    track.answered = Status();
-    track.failure = Status();
-    if (track.calling) {
-      slots_[i].client->cancel(cancelReason_);
+    if (tracks_[i].calling) {
+      // The client stays, and takes one call at a time.
+      slots_[i].client->cancel(Status(Code::kAborted, "the push has ended"));
     }
   }
-  ++generation_;
+  abandon();
+  tracks_.clear();
+  return std::move(slots_);
+}
+
+void GoalRunner::begin(std::size_t engine, Goal goal, Deadline deadline) {
+  Track& track = tracks_[engine];
+  executor_.cancel(track.timer);
+  const bool calling = track.calling;
+  track = Track();
+  track.goal = goal;
+  track.generation = ++generation_;
+  track.deadline = deadline;
+  track.calling = calling;
+}
+
+void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phase phase) {
+  const Status replaced(Code::kAborted, "given up for the next phase");
+  tracks_.resize(slots_.size());
   running_ = true;
   goal_ = goal;
   deadline_ = deadline;
@@ -46,18 +56,70 @@ void GoalRunner::start(Goal goal, Deadline deadline, std::uint32_t attempt, Phas
   origin_.phase = phase;
   cancelReason_ = fence_;
   first_ = Status();
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    if (dropped(i)) {
+      continue;
+    }
+    ++count;
+    begin(i, goal, deadline);
+    if (tracks_[i].calling) {
+      slots_[i].client->cancel(replaced);
+    }
+  }
+  // Each wave has its share of the limit, so that one silent engine leaves time for the others.
+  const bool waves = goal == Goal::kResumed && wave_ > 0 && wave_ < count;
+  const auto rounds = waves ? (count + wave_ - 1) / wave_ : 1;
+  share_ = waves ? deadline.remaining(executor_) / static_cast<int>(rounds) : Duration::zero();
+  started_ = ++generation_;
   // From a posted task, so that a goal that is reached at once is not reported inline.
-  executor_.post([this, generation = generation_, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.expired() || generation != generation_) {
-      return;
+  executor_.post([this, started = started_, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired() && started == started_) {
+      beginWaves();
+      settleIfDone();
     }
-    for (std::size_t i = 0; i < tracks_.size(); ++i) {
-      if (!tracks_[i].calling && !tracks_[i].ended && tracks_[i].timer == 0) {
-        advance(i);
-      }
-    }
-    settleIfDone();
   });
+}
+
+/// As many engines as a wave may hold are under way at a time; all of them without waves.
+void GoalRunner::beginWaves() {
+  const std::size_t most =
+      goal_ == Goal::kResumed && wave_ > 0 ? wave_ : std::numeric_limits<std::size_t>::max();
+  std::size_t busy = 0;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    busy += !dropped(i) && tracks_[i].begun && !tracks_[i].ended ? 1U : 0U;
+  }
+  for (std::size_t i = 0; i < tracks_.size() && busy < most; ++i) {
+    Track& track = tracks_[i];
+    if (dropped(i) || track.begun || track.ended) {
+      continue;
+    }
+    track.begun = true;
+    if (share_ > Duration::zero()) {
+      track.deadline = Deadline::after(executor_, share_).earliest(deadline_);
+    }
+    // One whose call of the last goal is still out begins when that has ended.
+    if (!track.calling) {
+      advance(i);
+    }
+    busy += track.ended ? 0U : 1U;
+  }
+}
+
+void GoalRunner::drop(std::size_t engine, Deadline deadline) {
+  tracks_.resize(slots_.size());
+  slots_[engine].ledger = pushrod::orchestrator::drop(std::move(slots_[engine].ledger));
+  begin(engine, Goal::kClosed, deadline);
+  tracks_[engine].begun = true;
+  executor_.post(
+      [this, engine, generation = tracks_[engine].generation, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired() && generation == tracks_[engine].generation) {
+          if (!tracks_[engine].calling) {
+            advance(engine);
+          }
+          settleIfDone();
+        }
+      });
 }
 
 void GoalRunner::cancel(const Status& reason) {
@@ -67,9 +129,12 @@ void GoalRunner::cancel(const Status& reason) {
   cancelReason_ = reason;
   for (std::size_t i = 0; i < tracks_.size(); ++i) {
     Track& track = tracks_[i];
+    if (dropped(i)) {
+      continue;
+    }
     if (track.calling) {
       slots_[i].client->cancel(reason);
-    } else if (track.timer != 0) {
+    } else if (track.timer != 0 || !track.begun) {
       executor_.cancel(track.timer);
       track.timer = 0;
       end(i, reason);
@@ -80,13 +145,28 @@ void GoalRunner::cancel(const Status& reason) {
 
 void GoalRunner::fence(const Status& reason) {
   fence_ = reason;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    if (dropped(i) && tracks_[i].calling) {
+      slots_[i].client->cancel(reason);
+    }
+  }
   cancel(reason);
+}
+
+std::vector<EngineStand> GoalRunner::stands() const {
+  std::vector<EngineStand> list;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const bool lost = slots_[i].ledger.reach == Reach::kLost;
+    const Fault fault = i < tracks_.size() ? tracks_[i].fault : Fault::kNone;
+    list.push_back({lost ? Fault::kLost : fault, dropped(i)});
+  }
+  return list;
 }
 
 std::vector<std::string> GoalRunner::waiting() const {
   std::vector<std::string> names;
   for (std::size_t i = 0; running_ && i < tracks_.size(); ++i) {
-    if (!tracks_[i].ended) {
+    if (!tracks_[i].ended && !dropped(i)) {
       names.push_back(slots_[i].client->name());
     }
   }
@@ -94,8 +174,11 @@ std::vector<std::string> GoalRunner::waiting() const {
 }
 
 int GoalRunner::reached() const {
-  return static_cast<int>(
-      std::count_if(tracks_.begin(), tracks_.end(), [](const Track& t) { return t.ok; }));
+  int count = 0;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    count += tracks_[i].ok && !dropped(i) ? 1 : 0;
+  }
+  return count;
 }
 
 Status GoalRunner::located(std::size_t engine, const Status& status) const {
@@ -107,11 +190,12 @@ Status GoalRunner::located(std::size_t engine, const Status& status) const {
 void GoalRunner::advance(std::size_t engine) {
   EngineSlot& slot = slots_[engine];
   Track& track = tracks_[engine];
-  if (!cancelReason_.ok()) {
-    end(engine, cancelReason_);
+  const Status& stop = dropped(engine) ? fence_ : cancelReason_;
+  if (!stop.ok()) {
+    end(engine, stop);
     return;
   }
-  Next next = nextCall(slot.ledger, goal_, slot.facts, track.last ? &*track.last : nullptr);
+  Next next = nextCall(slot.ledger, track.goal, slot.facts, track.last ? &*track.last : nullptr);
   switch (next.kind) {
     case Next::Kind::kReached:
       end(engine, Status());
@@ -125,7 +209,7 @@ void GoalRunner::advance(std::size_t engine) {
     case Next::Kind::kWait:
       break;
   }
-  const TimePoint when = std::min(executor_.now() + next.pause, deadline_.when());
+  const TimePoint when = std::min(executor_.now() + next.pause, track.deadline.when());
   track.timer = executor_.postAt(
       when, [this, engine, call = std::move(next.call), alive = std::weak_ptr<int>(alive_)] {
         if (alive.expired()) {
@@ -138,12 +222,13 @@ void GoalRunner::advance(std::size_t engine) {
 
 void GoalRunner::send(std::size_t engine, const Call& call) {
   EngineSlot& slot = slots_[engine];
-  if (deadline_.passed(executor_)) {
+  Track& track = tracks_[engine];
+  if (track.deadline.passed(executor_)) {
     Status limit(Code::kDeadlineExceeded,
                  "the limit of this phase passed before " + std::string(callName(call.kind)),
                  Outcome::kNotSent);
     // What was to be resolved by this call is the cause; that there was no time left is not.
-    Status cause = tracks_[engine].failure;
+    Status cause = track.failure;
     cause.merge(limit);
     end(engine, cause);
     settleIfDone();
@@ -155,18 +240,18 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
       other.facts.anyStartSent = true;
     }
   }
-  tracks_[engine].calling = true;
-  Deadline limit = deadline_;
+  track.calling = true;
+  Deadline limit = track.deadline;
   if (call.kind == CallKind::kResume) {
     // A lost answer must leave time for the read that tells whether it was done.
-    limit = Deadline::after(executor_, deadline_.remaining(executor_) / 2);
+    limit = Deadline::after(executor_, track.deadline.remaining(executor_) / 2);
   }
   slot.client->call(call,
                     limit,
                     [this,
                      engine,
-                     generation = generation_,
-                     goal = goal_,
+                     generation = track.generation,
+                     goal = track.goal,
                      call,
                      alive = std::weak_ptr<int>(alive_)](Reply reply) {
                       if (!alive.expired()) {
@@ -184,7 +269,7 @@ void GoalRunner::onReply(
   if (hooks_.observed) {
     hooks_.observed(engine, goal, call, reply);
   }
-  if (generation == generation_) {
+  if (generation == track.generation) {
     if (!reply.status.ok()) {
       track.failure = reply.status;
     }
@@ -193,32 +278,50 @@ void GoalRunner::onReply(
     }
     track.last = std::move(reply);
   }
-  if (running_ && !track.ended) {
+  if ((running_ || dropped(engine)) && track.begun && !track.ended) {
     advance(engine);
-    settleIfDone();
   }
+  settleIfDone();
 }
 
 void GoalRunner::end(std::size_t engine, const Status& status) {
   Track& track = tracks_[engine];
+  EngineSlot& slot = slots_[engine];
+  track.begun = true;
   track.ended = true;
   track.ok = status.ok();
-  if (status.ok()) {
-    return;
+  if (!status.ok()) {
+    // What the engine said is the cause; that the limit then passed is a note on it.
+    Status cause = status.code() == Code::kDeadlineExceeded ? track.answered : Status();
+    cause.merge(status);
+    const Status where = located(engine, cause);
+    (track.goal == Goal::kClosed ? slot.ledger.closing : slot.ledger.error).merge(where);
+    if (!dropped(engine)) {
+      track.fault = faultOf(slot.ledger, cause, !cancelReason_.ok());
+      fail(where);
+    }
   }
-  // What the engine said is the cause; that the limit then passed is a note on it.
-  Status cause = status.code() == Code::kDeadlineExceeded ? track.answered : Status();
-  cause.merge(status);
-  const Status where = located(engine, cause);
-  EngineSlot& slot = slots_[engine];
-  (goal_ == Goal::kClosed ? slot.ledger.closing : slot.ledger.error).merge(where);
+  if (!dropped(engine) && wave_ > 0 && track.goal == Goal::kResumed) {
+    executor_.post([this, started = started_, alive = std::weak_ptr<int>(alive_)] {
+      if (!alive.expired() && started == started_ && running_) {
+        beginWaves();
+        settleIfDone();
+      }
+    });
+  }
+}
+
+/// An engine's failure is the goal's.
+void GoalRunner::fail(const Status& where) {
   const bool firstFailure = first_.ok();
   first_.merge(where);
-  const bool othersBusy =
-      std::any_of(tracks_.begin(), tracks_.end(), [](const Track& t) { return !t.ended; });
+  bool othersBusy = false;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    othersBusy = othersBusy || (!tracks_[i].ended && !dropped(i));
+  }
   if (goal_ == Goal::kUpdated && firstFailure && othersBusy && hooks_.early) {
-    executor_.post([this, where, generation = generation_, alive = std::weak_ptr<int>(alive_)] {
-      if (!alive.expired() && generation == generation_) {
+    executor_.post([this, where, started = started_, alive = std::weak_ptr<int>(alive_)] {
+      if (!alive.expired() && started == started_) {
         hooks_.early(where);
       }
     });
@@ -226,21 +329,24 @@ void GoalRunner::end(std::size_t engine, const Status& status) {
 }
 
 void GoalRunner::settleIfDone() {
-  const bool all = std::all_of(
-      tracks_.begin(), tracks_.end(), [](const Track& t) { return t.ended && !t.calling; });
-  if (!running_ || !all) {
+  if (!running_) {
     return;
   }
-  running_ = false;
-  executor_.post([this,
-                  goal = goal_,
-                  first = first_,
-                  generation = generation_,
-                  alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired() && generation == generation_) {
-      hooks_.settled(goal, first);
+  // The last goals wait for the dropped ones as well, since nobody speaks to them afterwards.
+  const bool last = goal_ == Goal::kResumed || goal_ == Goal::kClosed;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    const bool done = tracks_[i].ended && !tracks_[i].calling;
+    if (!done && (last || !dropped(i))) {
+      return;
     }
-  });
+  }
+  running_ = false;
+  executor_.post(
+      [this, goal = goal_, first = first_, started = started_, alive = std::weak_ptr<int>(alive_)] {
+        if (!alive.expired() && started == started_) {
+          hooks_.settled(goal, first);
+        }
+      });
 }
 
 }  // namespace pushrod::orchestrator

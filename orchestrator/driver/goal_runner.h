@@ -9,6 +9,7 @@
 #include <pushrod/engine_client.h>
 #include <pushrod/executor.h>
 
+#include "orchestrator/fsm/decide.h"
 #include "orchestrator/ledger/ledger.h"
 #include "orchestrator/ledger/next_call.h"
 
@@ -22,7 +23,8 @@ struct EngineSlot {
 };
 
 /// Brings all engines to one goal at a time, each at its own pace: nextCall, call, apply, again. A
-/// straggler never holds up another engine's request. Control thread only.
+/// straggler never holds up another engine's request. A dropped engine has a goal of its own, to be
+/// closed, beside the others'. Control thread only.
 class GoalRunner {
  public:
   struct Hooks {
@@ -43,6 +45,8 @@ class GoalRunner {
   /// The engines, in configuration order; the vector must not change while a goal runs.
   std::vector<EngineSlot>& slots() { return slots_; }
 
+  [[nodiscard]] const std::vector<EngineSlot>& slots() const { return slots_; }
+
   /// Starts a goal under `deadline`. One still running is cancelled with `reason` and never
   /// reported; its engines begin the new goal once their outstanding calls have ended.
   void start(Goal goal, Deadline deadline, std::uint32_t attempt, Phase phase);
@@ -52,31 +56,58 @@ class GoalRunner {
   /// From now on no engine is called: every goal settles as failed with `reason`.
   void fence(const Status& reason);
 
+  /// Goes on without an engine: it is closed under `deadline`, beside whatever the others do, and
+  /// counts for no goal. Only the last ones, resumed and closed, wait for it.
+  void drop(std::size_t engine, Deadline deadline);
+
+  /// Engines resumed at a time; 0: all at once.
+  void setWave(std::size_t wave) { wave_ = wave; }
+
   [[nodiscard]] bool busy() const { return running_; }
+
+  /// What the last goal's end says about each engine.
+  [[nodiscard]] std::vector<EngineStand> stands() const;
+
+  /// Whether the running or last goal was cancelled.
+  [[nodiscard]] bool cancelled() const { return !cancelReason_.ok(); }
 
   /// The engines that have not reached the running goal yet, nor failed.
   [[nodiscard]] std::vector<std::string> waiting() const;
   /// How many engines have reached the running goal.
   [[nodiscard]] int reached() const;
+  /// The engines, at the push's end: outstanding calls are cancelled, and nobody hears of them.
+  [[nodiscard]] std::vector<EngineSlot> leave();
+
+ private:
   /// Waits, in the sense of events, for nothing any more: drops outstanding completions.
   void abandon();
 
- private:
   struct Track {
+    Goal goal = Goal::kIdentified;
+    std::uint64_t generation = 0;
+    Deadline deadline = Deadline::never();
+    bool begun = false;
     bool calling = false;
     bool ended = false;
     bool ok = false;
     std::optional<Reply> last;
     Status answered;  ///< the latest failure that the engine itself spoke of
     Status failure;   ///< of the last call under this goal that failed
+    Fault fault = Fault::kNone;
     Executor::TimerId timer = 0;
   };
+
+  [[nodiscard]] bool dropped(std::size_t engine) const { return slots_[engine].ledger.dropped; }
+
+  void begin(std::size_t engine, Goal goal, Deadline deadline);
+  void beginWaves();
 
   void advance(std::size_t engine);
   void send(std::size_t engine, const Call& call);
   void onReply(
       std::size_t engine, std::uint64_t generation, Goal goal, const Call& call, Reply reply);
   void end(std::size_t engine, const Status& status);
+  void fail(const Status& where);
   void settleIfDone();
   [[nodiscard]] Status located(std::size_t engine, const Status& status) const;
 
@@ -89,6 +120,9 @@ class GoalRunner {
   Goal goal_ = Goal::kIdentified;
   Deadline deadline_ = Deadline::never();
   std::uint64_t generation_ = 0;
+  std::uint64_t started_ = 0;  ///< of the running goal, among the generations
+  std::size_t wave_ = 0;
+  Duration share_ = Duration::zero();  ///< of the limit, for one engine of a wave
   Status cancelReason_;
   Status fence_;
   Status first_;

@@ -38,6 +38,7 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
   state_.leader = parts_.rank.rank == 0;
   runner_.slots() = std::move(push_.engines);
   engineBytes_.resize(runner_.slots().size(), 0);
+  runner_.setWave(static_cast<std::size_t>(parts_.config.push.wave));
   parts_.link.setListener(this);
 }
 
@@ -192,7 +193,7 @@ void PushDriver::enterPhase(Phase from) {
   disarm(drain_);
   if (state_.phase == Phase::kRecover) {
     for (EngineSlot& slot : runner_.slots()) {
-      slot.ledger = slot.ledger.forNextAttempt();
+      slot.ledger = slot.ledger.dropped ? slot.ledger : slot.ledger.forNextAttempt();
     }
     planeFailure_ = Status();
   }
@@ -285,11 +286,12 @@ void PushDriver::abortChannel(const Status& reason) {
 /// The plane counts from the pass's begin; what is new since the last look is reported once.
 void PushDriver::countBytes() {
   std::uint64_t fresh = 0;
-  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-    const std::uint64_t sent = parts_.plane->bytesSent(i);
-    if (sent > engineBytes_[i]) {
-      fresh += sent - engineBytes_[i];
-      engineBytes_[i] = sent;
+  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
+    const std::uint64_t sent = parts_.plane->bytesSent(place);
+    std::uint64_t& known = engineBytes_[channelSlots_[place]];
+    if (sent > known) {
+      fresh += sent - known;
+      known = sent;
     }
   }
   if (fresh > 0) {
@@ -310,7 +312,8 @@ void PushDriver::startGoal() {
   if (state_.phase == Phase::kConnect) {
     const auto& slots = runner_.slots();
     const bool allSeen = std::all_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
-      return slot.ledger.identity != nullptr;
+      // One that was left out is not waited for as one that starts may be.
+      return slot.ledger.identity != nullptr || slot.ledger.quarantined;
     });
     limit = allSeen ? parts_.config.timeouts.connect : parts_.config.timeouts.startup;
   } else if (state_.phase == Phase::kStream) {
@@ -324,10 +327,15 @@ void PushDriver::onGoal(const Status& status) {
     feed(Event{EventKind::kGoalReached, Status(), {}});
     return;
   }
+  Status cause = status;
+  if (goOnWithout(cause)) {
+    feed(Event{EventKind::kGoalReached, Status(), {}});
+    return;
+  }
   if (state_.phase == Phase::kStream) {
     preferEngineCause();
   }
-  feed(Event{EventKind::kGoalFailed, status, {}});
+  feed(Event{EventKind::kGoalFailed, cause, {}});
 }
 
 /// A connection that an engine closed is the symptom of what the same engine then answers: the

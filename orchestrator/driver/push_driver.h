@@ -19,6 +19,7 @@
 #include "orchestrator/driver/caller.h"
 #include "orchestrator/driver/goal_runner.h"
 #include "orchestrator/driver/push_observer.h"
+#include "orchestrator/fsm/decide.h"
 #include "orchestrator/fsm/push_table.h"
 #include "orchestrator/plan.h"
 
@@ -114,11 +115,18 @@ class PushDriver final : public RankLinkListener {
   [[nodiscard]] bool channelSound();
   Status announceChannel();
   void openChannel();
+  void takeChannelSlots();
 
   // Goals.
   void startGoal();
   void onGoal(const Status& status);
   void preferEngineCause();
+
+  // Engines left out (driver_loss.cc).
+  [[nodiscard]] DecideInput decideInput() const;
+  bool goOnWithout(Status& status);
+  void dropEngines(const std::vector<std::size_t>& engines);
+  void readmit();
 
   // Limits (driver_limits.cc).
   [[nodiscard]] Duration phaseLimit() const;
@@ -157,6 +165,9 @@ class PushDriver final : public RankLinkListener {
   std::uint64_t passBytes_ = 0;
   std::uint64_t casts_ = 0;
   std::vector<std::uint64_t> engineBytes_;  ///< of the last pass
+  std::vector<std::size_t> channelSlots_;   ///< which engine each place of the channel is
+  std::vector<std::string> dropNotes_;
+  DecideInput voteInput_;  ///< what the vote under way is decided from
 
   Deadline workDeadline_ = Deadline::never();
   Deadline hardDeadline_ = Deadline::never();

@@ -34,6 +34,12 @@ class PushObserver {
                        const Reply& /*reply*/,
                        const Ledger& /*ledger*/) {}
 
+  /// The push goes on without an engine.
+  virtual void onDropped(std::size_t /*engine*/, Phase /*phase*/, const Status& /*cause*/) {}
+
+  /// What is known of an engine changed otherwise than by a reply.
+  virtual void onEngine(std::size_t /*engine*/, const Ledger& /*ledger*/) {}
+
   virtual void onVote(double /*seconds*/, const Status& /*status*/) {}
 
   /// A configured limit ended something, or a vote agreed on a failure.

@@ -169,6 +169,15 @@ void applyResume(Ledger& ledger, const Reply& reply) {
   }
 }
 
+void applyWake(Ledger& ledger, const Call& call, const Reply& reply) {
+  // Up to 0.23 a part of the tags resumes scheduling: whether it stayed paused is read again.
+  ledger.paused = Paused::kUnknown;
+  ledger.pauseSent = false;
+  if (reply.status.ok()) {
+    (call.tag == kWeightsTag ? ledger.weightsWoken : ledger.cacheWoken) = true;
+  }
+}
+
 void applySetVersion(
     Ledger& ledger, Goal goal, const Call& call, const Reply& reply, const PushFacts& facts) {
   if (!reply.status.ok() && harmless(reply)) {
@@ -205,15 +214,46 @@ void applyFailure(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts
 
 }  // namespace
 
+Fault faultOf(const Ledger& ledger, const Status& why, bool interrupted) {
+  if (why.ok()) {
+    return Fault::kNone;
+  }
+  if (ledger.reach == Reach::kLost) {
+    return Fault::kLost;
+  }
+  if (interrupted) {
+    return Fault::kFailed;
+  }
+  const bool refused =
+      why.code() == Code::kInvalidArgument || why.code() == Code::kFailedPrecondition;
+  const bool nobodyThere = ledger.silent && why.code() == Code::kUnavailable;
+  return refused || nobodyThere ? Fault::kUnfit : Fault::kFailed;
+}
+
+Ledger drop(Ledger ledger) {
+  ledger.dropped = true;
+  ledger.quarantined = true;
+  if (ledger.channel == ChannelState::kReady) {
+    ledger.channel = ChannelState::kDead;
+  }
+  return ledger;
+}
+
+bool staysAsleep(const Ledger& ledger, const PushFacts& facts) {
+  return ledger.identity != nullptr && ledger.identity->asleep && facts.wake == Wake::kWeights;
+}
+
 Ledger Ledger::forNextPush() const {
   Ledger next;
   next.identity = identity;
   next.channel = channel;
   next.content = content;
-  next.needsEmpty = needsEmpty;
+  // What a dropped engine went through after its last answer is not known.
+  next.needsEmpty = needsEmpty || dropped;
   next.lagMeasured = lagMeasured && reach != Reach::kLost;
   next.lag = lag;
   next.leftPaused = paused == Paused::kYes && !resumed;
+  next.quarantined = quarantined;
   return next;
 }
 
@@ -276,6 +316,9 @@ Ledger apply(
       break;
     case CallKind::kFlush:
       ledger.flushed = reply.status.ok();
+      break;
+    case CallKind::kWake:
+      applyWake(ledger, call, reply);
       break;
   }
   applyFailure(ledger, goal, reply, facts);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <pushrod/config.h>
 #include <pushrod/engine_client.h>
@@ -21,6 +22,10 @@ enum class Content : std::uint8_t { kUnknown, kOld, kBegun, kComplete };
 enum class Label : std::uint8_t { kUnknown, kOther, kMarker, kPushed };
 enum class Paused : std::uint8_t { kUnknown, kNo, kYes };
 
+/// What /wake_up wakes.
+inline constexpr std::string_view kWeightsTag = "weights";
+inline constexpr std::string_view kCacheTag = "kv_cache";
+
 /// All that rank 0 knows of one engine: a plain value, changed only by apply().
 struct Ledger {
   // Kept from push to push.
@@ -32,7 +37,8 @@ struct Ledger {
       true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
   bool lagMeasured = false;
   int lag = 0;
-  bool leftPaused = false;  ///< an earlier push of this job left it paused
+  bool leftPaused = false;   ///< an earlier push of this job left it paused
+  bool quarantined = false;  ///< a push left it out, and none has verified it since
 
   // Of the present push.
   Reach reach = Reach::kUnknown;
@@ -57,8 +63,11 @@ struct Ledger {
   bool pausedChecked = false;
   bool resumed = false;
   bool resumeAsked = false;
-  Status error;    ///< first failure of this push at this engine
-  Status closing;  ///< failure while closing or putting back
+  bool weightsWoken = false;
+  bool cacheWoken = false;
+  bool dropped = false;  ///< left out of this push (P1): closed, never resumed
+  Status error;          ///< first failure of this push at this engine
+  Status closing;        ///< failure while closing or putting back
 
   /// What stays true for the next push.
   [[nodiscard]] Ledger forNextPush() const;
@@ -73,6 +82,7 @@ struct PushFacts {
   VersionMarker markerMode = VersionMarker::kAuto;
   bool verify = true;  ///< false: push.verify is none
   bool flush = true;
+  Wake wake = Wake::kFalse;
   std::string engine;         ///< name, for texts
   bool anyStartSent = false;  ///< P3: on any engine of this push
   std::shared_ptr<const std::string> initBody;
@@ -80,6 +90,24 @@ struct PushFacts {
   /// The engine's identity at its last good push; null: none. A change is refused (P5).
   std::shared_ptr<const EngineIdentity> expected;
 };
+
+/// What a failure under a goal says about the engine, for decide().
+enum class Fault : std::uint8_t {
+  kNone,
+  kFailed,  ///< it may pass: another attempt can mend it
+  kUnfit,   ///< not for this push as it stands: nobody answers there, or it refused
+  kLost,    ///< it cannot be used until it is restarted (P16)
+};
+
+/// `why` is how the engine's goal ended; `interrupted`: we ended it ourselves.
+[[nodiscard]] Fault faultOf(const Ledger& ledger, const Status& why, bool interrupted);
+
+/// The ledger of an engine that the push goes on without.
+[[nodiscard]] Ledger drop(Ledger ledger);
+
+/// Whether the engine is left asleep in part (P9): with engines.wake: weights its cache stays away,
+/// so that generation is for whoever wakes that.
+[[nodiscard]] bool staysAsleep(const Ledger& ledger, const PushFacts& facts);
 
 /// The ledger after `reply` to `call`, sent for `goal`.
 [[nodiscard]] Ledger apply(

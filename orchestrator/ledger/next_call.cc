@@ -58,8 +58,9 @@ Next identified(const Ledger& ledger, const PushFacts& facts) {
                   " has no version route, so a push to it cannot be verified; upgrade it or set "
                   "push.verify: none");
   }
-  if (ledger.identity->asleep && !ledger.leftPaused) {
-    return refuse("it is asleep, and an update would kill it; wake it, or set engines.wake");
+  if (ledger.identity->asleep && facts.wake == Wake::kFalse) {
+    return refuse(
+        "it is asleep, and an update would kill it; wake it, or set engines.wake: weights or all");
   }
   if (!ledger.lagMeasured) {
     return ask(CallKind::kMeasureLag);
@@ -76,15 +77,30 @@ Next identified(const Ledger& ledger, const PushFacts& facts) {
   return reached();
 }
 
-Next paused(const Ledger& ledger) {
-  if (!ledger.pauseSent) {
+Next wake(std::string_view tag) {
+  Next next = ask(CallKind::kWake);
+  next.call.tag = tag;
+  return next;
+}
+
+/// Paused first, then woken (P9): an engine must not generate before it holds the new weights.
+Next paused(const Ledger& ledger, const PushFacts& facts) {
+  const bool woken = ledger.weightsWoken || ledger.cacheWoken;
+  if (!ledger.pauseSent && !(woken && ledger.paused != Paused::kNo)) {
     return ask(CallKind::kPause);
   }
-  if (ledger.paused == Paused::kYes) {
-    return reached();
+  if (ledger.paused != Paused::kYes) {
+    return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused)
+                                        : ask(CallKind::kReadPaused);
   }
-  return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused)
-                                      : ask(CallKind::kReadPaused);
+  const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
+  if (asleep && !ledger.weightsWoken) {
+    return wake(kWeightsTag);
+  }
+  if (asleep && facts.wake == Wake::kAll && !ledger.cacheWoken) {
+    return wake(kCacheTag);
+  }
+  return reached();
 }
 
 /// Before anything is sent: an engine that is not paused any more (it restarted) is paused again.
@@ -227,7 +243,7 @@ Next resumed(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
       !(last != nullptr && last->status.ok() && last->kind == CallKind::kResume)) {
     return resolveResume(ledger, facts, last);
   }
-  if (ledger.resumed) {
+  if (ledger.resumed || staysAsleep(ledger, facts)) {
     return reached();
   }
   if (facts.verify && !ledger.proved) {
@@ -244,10 +260,11 @@ Next closed(const Ledger& ledger, const PushFacts& facts) {
   if (ledger.session == Session::kUnknown) {
     return ask(CallKind::kReadSession);
   }
-  if (ledger.session == Session::kOpen && (ledger.startSent || facts.anyStartSent)) {
+  const bool started = ledger.startSent || facts.anyStartSent;
+  if (ledger.session == Session::kOpen && started) {
     return ask(CallKind::kFinish);
   }
-  if (facts.anyStartSent || ledger.startSent) {
+  if (started || ledger.dropped) {
     return reached();
   }
   if (!ledger.oldLabel.empty()) {
@@ -261,8 +278,8 @@ Next closed(const Ledger& ledger, const PushFacts& facts) {
   const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
   // Asleep, or loaded with what somebody's session left: its label proves nothing (P39).
   const bool doubtful = asleep || ledger.leftPaused || ledger.staleClosed;
-  const bool putBack =
-      ledger.pausedByUs && !ledger.foundPaused && !doubtful && ledger.session == Session::kClosed;
+  const bool putBack = ledger.pausedByUs && !ledger.foundPaused && !doubtful && !ledger.dropped &&
+                       ledger.session == Session::kClosed;
   return putBack && !ledger.resumed ? ask(CallKind::kResume) : reached();
 }
 
@@ -286,6 +303,9 @@ Next nextCall(const Ledger& ledger, Goal goal, const PushFacts& facts, const Rep
                       ? last->status
                       : Status(Code::kUnavailable, "it is lost; restart it"));
   }
+  if (ledger.dropped && goal != Goal::kClosed) {
+    return failed(Status(Code::kAborted, "this push goes on without it"));
+  }
   if (last != nullptr && !last->status.ok() && !resolvable(goal, ledger, *last)) {
     return failed(last->status);
   }
@@ -293,7 +313,7 @@ Next nextCall(const Ledger& ledger, Goal goal, const PushFacts& facts, const Rep
     case Goal::kIdentified:
       return identified(ledger, facts);
     case Goal::kPaused:
-      return paused(ledger);
+      return paused(ledger, facts);
     case Goal::kClean:
       return clean(ledger, facts);
     case Goal::kChannelled:

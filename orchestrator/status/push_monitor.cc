@@ -124,12 +124,7 @@ void PushMonitor::onReply(
   status.lastAnswer = reply.status.ok() ? "ok" : reply.status.message();
   parts_.board.setEngines(engines_);
 
-  metrics::EngineGauges gauges;
-  gauges.up = ledger.reach == Reach::kUp && !ledger.silent;
-  gauges.paused = ledger.paused == Paused::kYes;
-  gauges.current = ledger.proved;
-  gauges.replyLag = ledger.lag;
-  parts_.metrics.engine(status.name, gauges);
+  onEngine(engine, ledger);
   if (!reply.status.ok()) {
     lastAnswer_ = reply.status.message();
     parts_.log.log(
@@ -148,6 +143,23 @@ void PushMonitor::onReply(
   if (goal == Goal::kVerified && call.kind == CallKind::kReadVersion && !ledger.proved) {
     parts_.metrics.versionMismatch(status.name);
   }
+}
+
+void PushMonitor::onEngine(std::size_t engine, const Ledger& ledger) {
+  metrics::EngineGauges gauges;
+  gauges.up = ledger.reach == Reach::kUp && !ledger.silent;
+  gauges.paused = ledger.paused == Paused::kYes;
+  gauges.quarantined = ledger.quarantined;
+  gauges.current = ledger.proved;
+  gauges.replyLag = ledger.lag;
+  parts_.metrics.engine(engines_[engine].name, gauges);
+}
+
+void PushMonitor::onDropped(std::size_t engine, Phase phase, const Status& cause) {
+  parts_.metrics.failure(phase, cause.code());
+  parts_.log.log(LogLevel::kWarning,
+                 "engine " + engines_[engine].name + " is left out of this push, which goes on " +
+                     "with the others: " + cause.toString());
 }
 
 void PushMonitor::onVote(double seconds, const Status& status) {

@@ -43,6 +43,8 @@ class PushMonitor final : public PushObserver {
                const Call& call,
                const Reply& reply,
                const Ledger& ledger) override;
+  void onDropped(std::size_t engine, Phase phase, const Status& cause) override;
+  void onEngine(std::size_t engine, const Ledger& ledger) override;
   void onVote(double seconds, const Status& status) override;
   void onFailure(Phase phase, const Status& status) override;
   void onChannel(bool built) override;

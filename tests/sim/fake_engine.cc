@@ -90,6 +90,7 @@ void FakeEngine::serve() {
       paused_ = true;
       break;
     case CallKind::kResume:
+      ++resumes_;
       paused_ = false;
       break;
     case CallKind::kSetVersion:
@@ -114,6 +115,7 @@ void FakeEngine::serve() {
       return;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
+    case CallKind::kWake:
       break;
   }
   done(std::move(reply));

@@ -67,6 +67,8 @@ class FakeEngine {
 
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
 
+  [[nodiscard]] std::uint64_t resumes() const { return resumes_; }
+
  private:
   struct Job {
     Call call;
@@ -93,6 +95,7 @@ class FakeEngine {
   std::uint64_t life_ = 0;
   std::uint64_t starts_ = 0;
   std::uint64_t restarts_ = 0;
+  std::uint64_t resumes_ = 0;
 
   bool alive_ = true;
   bool session_ = false;

@@ -62,7 +62,7 @@ std::string FaultPlan::replay() const {
          (second == FaultKind::kNone ? ""
                                      : " --second " + std::string(faultName(second)) +
                                            " --second-k " + std::to_string(secondK)) +
-         (oldProfile ? " --old-profile" : "");
+         (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "");
 }
 
 }  // namespace pushrod::sim

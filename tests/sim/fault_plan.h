@@ -53,6 +53,7 @@ struct FaultPlan {
   FaultKind second = FaultKind::kNone;  ///< another fault, after the first
   std::uint64_t secondK = 0;            ///< its call, counted from the first fault on
   bool oldProfile = false;  ///< engines of release 0.22: a failed update keeps its session
+  bool quarantine = false;  ///< engines.on_loss: quarantine, with push.wave: 1
 
   /// The command that repeats this run.
   [[nodiscard]] std::string replay() const;

@@ -13,6 +13,11 @@ bool good(const PushReport& report) {
   return report.outcome == PushOutcome::kDone || report.outcome == PushOutcome::kRecovered;
 }
 
+bool isDropped(const PushReport& report, const std::string& engine) {
+  return std::find(report.droppedEngines.begin(), report.droppedEngines.end(), engine) !=
+         report.droppedEngines.end();
+}
+
 std::string versionOf(int push) {
   return "v" + std::to_string(push);
 }
@@ -31,8 +36,11 @@ void Invariants::beginPush(int number) {
   mayResume_ = false;
   before_.clear();
   for (const FakeEngine* engine : engines_) {
-    before_.push_back(
-        Before{engine->content(), engine->paused(), engine->starts(), engine->restarts()});
+    before_.push_back(Before{engine->content(),
+                             engine->paused(),
+                             engine->starts(),
+                             engine->restarts(),
+                             engine->resumes()});
   }
 }
 
@@ -149,7 +157,11 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
     if (engine.session() && !unclean && !leader.stopped) {
       complain("promise 8: " + engine.name() + " is left with an open session");
     }
-    if (good(leader.report)) {
+    if (good(leader.report) && isDropped(leader.report, engine.name())) {
+      if (engine.resumes() != before_[i].resumes) {
+        complain("P1: " + engine.name() + " was left out, and resumed");
+      }
+    } else if (good(leader.report)) {
       const bool restarted = engine.restarts() != before_[i].restarts;
       if (engine.content() != push_ || engine.label() != versionOf(push_)) {
         complain("promise 3: the push is good, but " + engine.name() + " holds content " +
@@ -164,6 +176,15 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
       complain("P3: " + engine.name() + " was not put back");
     }
   }
+}
+
+/// With quarantine and another engine, one engine's fault never ends a push: it is sent again, or
+/// goes on without it. An init without an answer holds up the others', so that none can be blamed.
+bool mustGoOn(const FaultPlan& plan, const FaultSite& site) {
+  const bool silentInit = site.phase == Phase::kChannel && (plan.kind == FaultKind::kLostReply ||
+                                                            plan.kind == FaultKind::kLostRequest);
+  return plan.quarantine && plan.engines > 1 && plan.second == FaultKind::kNone && !silentInit &&
+         seamOf(plan.kind) == Seam::kEngine && site.phase != Phase::kFailing;
 }
 
 bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
@@ -201,6 +222,9 @@ void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
     return;
   }
   if (plan.kind == FaultKind::kNone || !site.hit) {
+    if (!report.droppedEngines.empty()) {
+      complain("P1: without a fault " + report.droppedEngines.front() + " is left out");
+    }
     if (report.outcome != PushOutcome::kDone) {
       complain("without a fault the push ends " + std::string(pushOutcomeName(report.outcome)) +
                ": " + report.firstCause.toString());
@@ -211,7 +235,7 @@ void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
       report.firstCause.message().find("the limit of this phase") != std::string::npos) {
     complain("promise 10: a limit hides the cause: " + report.firstCause.toString());
   }
-  if (mustRecover(plan, site) && !good(report)) {
+  if ((mustRecover(plan, site) || mustGoOn(plan, site)) && !good(report)) {
     complain("one " + std::string(faultName(plan.kind)) + " in " +
              std::string(phaseName(site.phase)) + " (" + site.what +
              ") ends the push: " + report.firstCause.toString());

@@ -54,6 +54,7 @@ class Invariants {
     bool paused = false;
     std::uint64_t starts = 0;
     std::uint64_t restarts = 0;
+    std::uint64_t resumes = 0;
   };
 
   void checkServing(std::size_t engine);

@@ -18,8 +18,12 @@ std::shared_ptr<const Manifest> theManifest() {
   return std::make_shared<const Manifest>(std::move(manifest));
 }
 
-Config theConfig(int engines) {
+Config theConfig(const FaultPlan& plan) {
   Config config;
+  if (plan.quarantine) {
+    config.engines.onLoss = OnLoss::kQuarantine;
+    config.push.wave = 1;
+  }
   config.transport.kind = TransportKind::kTcp;
   // Steps of one tensor too many for a layer: a pass can break in the middle of one.
   config.transport.buffer = 20;
@@ -35,7 +39,7 @@ Config theConfig(int engines) {
   limits.gather = std::chrono::seconds(40);
   limits.agreement = std::chrono::seconds(5);
   limits.shutdown = std::chrono::seconds(20);
-  for (int i = 0; i < engines; ++i) {
+  for (int i = 0; i < plan.engines; ++i) {
     EngineConfig engine;
     engine.name = "e" + std::to_string(i);
     config.engines.list.push_back(engine);

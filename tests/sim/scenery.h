@@ -6,10 +6,12 @@
 #include <pushrod/config.h>
 #include <pushrod/tensor.h>
 
+#include "tests/sim/fault_plan.h"
+
 namespace pushrod::sim {
 
 /// What every push of the simulation sends.
 [[nodiscard]] std::shared_ptr<const Manifest> theManifest();
-[[nodiscard]] Config theConfig(int engines);
+[[nodiscard]] Config theConfig(const FaultPlan& plan);
 
 }  // namespace pushrod::sim

@@ -14,6 +14,10 @@ int main(int argc, char** argv) {
       plan.oldProfile = true;
       continue;
     }
+    if (flag == "--quarantine") {
+      plan.quarantine = true;
+      continue;
+    }
     const char* const value = i + 1 < argc ? argv[++i] : "";
     if (flag == "--ranks") {
       plan.ranks = std::atoi(value);

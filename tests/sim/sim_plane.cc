@@ -23,12 +23,18 @@ Result<std::vector<std::string>> SimPlane::announce(const ChannelSpec& spec) {
   open_ = false;
   gone_.reset();
   interrupted_ = Status();
-  bytes_.assign(spec.engines.size(), 0);
+  members_.clear();
+  for (const PlaneEngine& member : spec.engines) {
+    members_.push_back(*std::find_if(engines_.begin(), engines_.end(), [&](const auto* engine) {
+      return engine->name() == member.name;
+    }));
+  }
+  bytes_.assign(members_.size(), 0);
   return std::vector<std::string>(spec.engines.size(), std::to_string(channel_));
 }
 
 bool SimPlane::ready() const {
-  return open_ && std::all_of(engines_.begin(), engines_.end(), [this](const FakeEngine* engine) {
+  return open_ && std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
            return engine->joined(channel_);
          });
 }
@@ -51,7 +57,7 @@ Result<std::string> SimPlane::updateInfo(const Manifest&) {
 
 Status SimPlane::begin(const Manifest&) {
   interrupted_ = Status();
-  bytes_.assign(engines_.size(), 0);
+  bytes_.assign(members_.size(), 0);
   return open_ ? Status() : Status(Code::kUnavailable, "the channel is not open");
 }
 
@@ -99,13 +105,13 @@ void SimPlane::end(const Status& status) {
 void SimPlane::openLater(Deadline deadline, Done done) {
   wait({"open",
         [this] {
-          return std::all_of(engines_.begin(), engines_.end(), [this](const FakeEngine* engine) {
+          return std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
             return engine->joined(channel_);
           });
         },
         [this] {
           open_ = true;
-          for (FakeEngine* engine : engines_) {
+          for (FakeEngine* engine : members_) {
             engine->channelOpen(channel_);
           }
         },
@@ -116,14 +122,14 @@ void SimPlane::openLater(Deadline deadline, Done done) {
 void SimPlane::putLater(std::size_t tensor, int content, Deadline deadline, Done done) {
   wait({"put",
         [this] {
-          return std::all_of(engines_.begin(), engines_.end(), [this](const FakeEngine* engine) {
+          return std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
             return engine->reading(channel_);
           });
         },
         [this, tensor, content] {
-          for (std::size_t i = 0; i < engines_.size(); ++i) {
+          for (std::size_t i = 0; i < members_.size(); ++i) {
             bytes_[i] += kTensorBytes;
-            engines_[i]->receive(tensor, content);
+            members_[i]->receive(tensor, content);
           }
         },
         std::move(done)},
@@ -135,7 +141,9 @@ void SimPlane::flushLater(Deadline deadline, Done done) {
 }
 
 void SimPlane::engineGone(std::size_t engine) {
-  if (!announced_) {
+  const bool member =
+      std::find(members_.begin(), members_.end(), engines_[engine]) != members_.end();
+  if (!announced_ || !member) {
     return;
   }
   gone_ = engine;
@@ -154,7 +162,7 @@ void SimPlane::interrupt(const Status& reason) noexcept {
 void SimPlane::abort(const Status&) noexcept {
   announced_ = false;
   open_ = false;
-  for (FakeEngine* engine : engines_) {
+  for (FakeEngine* engine : members_) {
     engine->channelDied(channel_);
   }
 }

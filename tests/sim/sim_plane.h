@@ -75,6 +75,7 @@ class SimPlane final : public DataPlane {
 
   Executor& executor_;
   std::vector<FakeEngine*> engines_;
+  std::vector<FakeEngine*> members_;  ///< of the channel, in its order
   std::vector<std::uint64_t> bytes_;
   std::uint64_t channel_ = 0;
   bool announced_ = false;

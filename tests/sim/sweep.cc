@@ -46,6 +46,7 @@ SweepResult runSweep(const Sweep& sweep) {
   SweepResult result;
   FaultPlan plan{sweep.ranks, sweep.engines};
   plan.oldProfile = sweep.oldProfile;
+  plan.quarantine = sweep.quarantine;
   (void)runOne(plan, result);
   for (const FaultKind kind : sweep.kinds) {
     plan.kind = kind;

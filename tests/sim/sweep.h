@@ -17,6 +17,7 @@ struct Sweep {
   /// Not empty: every fault is followed by one of these, at every call after it.
   std::vector<FaultKind> seconds;
   bool oldProfile = false;
+  bool quarantine = false;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };

@@ -23,6 +23,7 @@ struct Shape {
   int engines;
   FaultKind kind;
   bool oldProfile = false;
+  bool quarantine = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -48,6 +49,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.engines = shape.engines;
   sweep.kinds = {shape.kind};
   sweep.oldProfile = shape.oldProfile;
+  sweep.quarantine = shape.quarantine;
   sweep.stride = strideOf(shape);
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
@@ -81,6 +83,29 @@ std::string nameOf(FaultKind kind) {
   return name;
 }
 
+// The same with another engine at hand, which must not suffer.
+class EveryPairInQuarantine : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(EveryPairInQuarantine, KeepsThePromises) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 2;
+  sweep.quarantine = true;
+  sweep.kinds = {GetParam()};
+  sweep.seconds = allKinds();
+  sweep.stride = 11;
+  sweep.secondStride = 13;
+  const SweepResult result = runSweep(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs,
+                         EveryPairInQuarantine,
+                         ::testing::ValuesIn(allKinds()),
+                         [](const auto& each) { return nameOf(each.param); });
+
 INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(allKinds()), [](const auto& each) {
   return nameOf(each.param);
 });
@@ -96,6 +121,9 @@ std::vector<Shape> shapes() {
   }
   for (const FaultKind kind : allKinds()) {
     list.push_back(Shape{2, 2, kind, true});
+    list.push_back(Shape{1, 2, kind, false, true});
+    list.push_back(Shape{2, 2, kind, true, true});
+    list.push_back(Shape{3, 3, kind, false, true});
   }
   return list;
 }
@@ -133,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   for (char& c : name) {
     c = c == '-' ? '_' : c;
   }
-  return each.param.oldProfile ? name + "_old" : name;
+  name += each.param.oldProfile ? "_old" : "";
+  return each.param.quarantine ? name + "_quarantine" : name;
 });
 
 }  // namespace

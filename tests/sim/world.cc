@@ -55,7 +55,7 @@ struct World::RankProcess final : public orchestrator::PushObserver {
 
 World::World(Options options)
     : options_(std::move(options)),
-      config_(theConfig(options_.plan.engines)),
+      config_(theConfig(options_.plan)),
       trace_(14695981039346656037U) {
   const Complain complain = [this](const std::string& text) { invariants_->complain(text); };
   const int ranks = options_.plan.ranks;
@@ -345,8 +345,9 @@ Outcome World::run() {
     executor_.runFor(std::chrono::seconds(1));
     gathers_->rebuild();
     push(2);
-    invariants_->checkEnd(
-        ends_, FaultPlan{options_.plan.ranks, options_.plan.engines}, FaultSite{});
+    FaultPlan after{options_.plan.ranks, options_.plan.engines};
+    after.quarantine = options_.plan.quarantine;
+    invariants_->checkEnd(ends_, after, FaultSite{});
   }
   outcome.broken = invariants_->broken();
   outcome.trace = trace_;
