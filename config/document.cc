@@ -44,9 +44,8 @@ constexpr const char* kFoot = R"(
 
 These keys are read and checked, but other values than the one given are refused at start as "not in this build":
 `transport.kind` and an engine's `transport` (`tcp`), `transport.group` (`shared`), `transport.owners` (`false`),
-`transport.load_plan` (`false`), `engines.on_loss` (`fail`), `engines.min_healthy` (`1`), `engines.wake` (`false`),
-`engines.file` (empty), `push.verify` (`version` or `none`), `push.stop` (`chunk`), `push.flush_external` (`false`),
-`push.wave` (`0`), `push.check_replicas` (`off`). `transport.kind` has the default `nccl`, so set it to `tcp`.
+`transport.load_plan` (`false`), `push.verify` (`version` or `none`), `push.stop` (`chunk`), `push.flush_external`
+(`false`), `push.check_replicas` (`off`). `transport.kind` has the default `nccl`, so set it to `tcp`.
 
 ## Example
 

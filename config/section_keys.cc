@@ -247,7 +247,9 @@ std::vector<Key<Config>> engineSectionKeys() {
           [](auto& c) -> auto& { return c.engines.onLoss; }),
       minHealthyKey(),
       choiceKey<C, Wake>(
-          {"engines.wake", "Sleeping engines: refuse, or wake their weights or all."},
+          {"engines.wake",
+           "Sleeping engines: refuse, or wake their weights or all once they are paused. With "
+           "`weights` they stay paused after the push, for whoever wakes their cache."},
           {{Wake::kFalse, "false"}, {Wake::kWeights, "weights"}, {Wake::kAll, "all"}},
           [](auto& c) -> auto& { return c.engines.wake; }),
   };

@@ -13,17 +13,12 @@ namespace pushrod::config {
 namespace {
 
 /// Keys that this build reads but knows only with their default.
-constexpr std::array<std::string_view, 11> kDefaultOnly = {"engines.file",
-                                                           "engines.on_loss",
-                                                           "engines.min_healthy",
-                                                           "engines.wake",
-                                                           "transport.owners",
-                                                           "transport.load_plan",
-                                                           "transport.group",
-                                                           "push.stop",
-                                                           "push.flush_external",
-                                                           "push.wave",
-                                                           "push.check_replicas"};
+constexpr std::array<std::string_view, 6> kDefaultOnly = {"transport.owners",
+                                                          "transport.load_plan",
+                                                          "transport.group",
+                                                          "push.stop",
+                                                          "push.flush_external",
+                                                          "push.check_replicas"};
 
 std::string missing(const std::string& key, const std::string& value) {
   return key + ": " + value + " is not in this build";

@@ -15,45 +15,40 @@ namespace {
 
 class ConcreteAdapters final : public Adapters {
  public:
+  ConcreteAdapters(net::IoExecutor& executor, metrics::PushMetrics& metrics, LogSink& log)
+      : executor_(executor), metrics_(metrics), log_(log) {}
+
   Agreement& agreement() override { return ranks_->agreement(); }
 
   RankLink& link() override { return ranks_->link(); }
 
   DataPlane* plane() override { return plane_.get(); }
 
-  std::vector<std::unique_ptr<EngineClient>>& engines() override { return engines_; }
+  Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
+                                                   const EngineConfig& engine) override {
+    engines::vllm::VllmClientOptions options;
+    options.engine = engine;
+    options.common = config.engines;
+    options.push = config.push;
+    options.transport = engine.transport.value_or(config.transport.kind);
+    options.answer = config.timeouts.connect;
+    Result<std::unique_ptr<EngineClient>> client =
+        engines::vllm::makeVllmClient(executor_, std::move(options), &metrics_, &log_);
+    return client.ok() ? std::move(client) : client.status().prefixed("engine " + engine.name);
+  }
 
-  [[nodiscard]] const Status& refusal() const override { return refusal_; }
-
-  Status buildSender(const Config& config,
-                     net::IoExecutor& executor,
-                     metrics::PushMetrics& metrics,
-                     LogSink& log) {
+  void buildSender(const Config& config) {
     plane_ =
         std::make_unique<transports::tcp::TcpPlane>(config.transport, config.timeouts.progress);
-    for (const EngineConfig& engine : config.engines.list) {
-      engines::vllm::VllmClientOptions options;
-      options.engine = engine;
-      options.common = config.engines;
-      options.push = config.push;
-      options.transport = engine.transport.value_or(config.transport.kind);
-      options.answer = config.timeouts.connect;
-      Result<std::unique_ptr<EngineClient>> client =
-          engines::vllm::makeVllmClient(executor, std::move(options), &metrics, &log);
-      if (!client.ok()) {
-        return client.status().prefixed("engine " + engine.name);
-      }
-      engines_.push_back(std::move(*client));
-    }
-    return Status();
   }
 
   std::unique_ptr<ranks::Ranks> ranks_;
-  Status refusal_;
 
  private:
+  net::IoExecutor& executor_;
+  metrics::PushMetrics& metrics_;
+  LogSink& log_;
   std::unique_ptr<DataPlane> plane_;
-  std::vector<std::unique_ptr<EngineClient>> engines_;
 };
 
 }  // namespace
@@ -67,7 +62,7 @@ Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
   if (Status supported = config::checkSupported(config); !supported.ok()) {
     return supported;
   }
-  auto adapters = std::make_unique<ConcreteAdapters>();
+  auto adapters = std::make_unique<ConcreteAdapters>(executor, metrics, log);
   ranks::RanksOptions options;
   options.rank = rank;
   options.config = config.ranks;
@@ -82,7 +77,7 @@ Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
   }
   adapters->ranks_ = std::move(*meeting);
   if (rank.rank == 0) {
-    adapters->refusal_ = adapters->buildSender(config, executor, metrics, log);
+    adapters->buildSender(config);
   }
   return std::unique_ptr<Adapters>(std::move(adapters));
 }

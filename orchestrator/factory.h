@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <pushrod/agreement.h>
 #include <pushrod/config.h>
@@ -30,11 +29,9 @@ class Adapters {
   virtual RankLink& link() = 0;
   /// Null on ranks that never send.
   virtual DataPlane* plane() = 0;
-  /// In configuration order; empty on ranks that never talk to engines. Control thread.
-  virtual std::vector<std::unique_ptr<EngineClient>>& engines() = 0;
-  /// Why this rank cannot push although it can meet the others. Only rank 0 looks at some keys, so
-  /// the others learn of it by the push.
-  [[nodiscard]] virtual const Status& refusal() const = 0;
+  /// What speaks to one engine. Contacts nobody.
+  virtual Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
+                                                           const EngineConfig& engine) = 0;
 };
 
 /// Composes them. Contacts nobody; refuses what configuration asks for and this build has not.

@@ -5,6 +5,8 @@
 
 #include "common/ids.h"
 #include "config/agreement_text.h"
+#include "config/loader.h"
+#include "config/support.h"
 #include "config/text_check.h"
 #include "net/run_and_wait.h"
 
@@ -50,8 +52,8 @@ PushSession::~PushSession() {
       if (DataPlane* plane = adapters_->plane(); plane != nullptr) {
         plane->abort(Status(Code::kAborted, "the sender ends"));
       }
-      adapters_->engines().clear();
     }
+    roster_.clear();
   });
   // The meeting point joins threads of its own; it must not do so on the control thread.
   adapters_.reset();
@@ -67,8 +69,9 @@ Status PushSession::compose(const std::string& privateStore) {
       return;
     }
     adapters_ = std::move(*adapters);
-    ledgers_.resize(adapters_->engines().size());
-    good_.resize(adapters_->engines().size());
+    if (rank_.rank == 0 && config_.engines.file.empty()) {
+      refusal_ = setEngines(config_.engines.list);
+    }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
     serve();
@@ -99,21 +102,68 @@ std::string PushSession::metricsAddress() const {
 
 std::vector<EngineSlot> PushSession::makeSlots(const std::string& version,
                                                const std::string& marker) {
-  std::vector<EngineSlot> slots;
-  for (std::size_t i = 0; i < adapters_->engines().size(); ++i) {
-    EngineSlot slot;
-    slot.client = adapters_->engines()[i].get();
-    slot.ledger = ledgers_[i].forNextPush();
-    slot.facts.version = version;
-    slot.facts.marker = marker;
-    slot.facts.markerMode = config_.push.versionMarker;
-    slot.facts.verify = config_.push.verify != Verify::kNone;
-    slot.facts.flush = config_.push.flush;
-    slot.facts.engine = slot.client->name();
-    slot.facts.expected = good_[i];
-    slots.push_back(std::move(slot));
+  PushFacts facts;
+  facts.version = version;
+  facts.marker = marker;
+  facts.markerMode = config_.push.versionMarker;
+  facts.verify = config_.push.verify != Verify::kNone;
+  facts.flush = config_.push.flush;
+  facts.wake = config_.engines.wake;
+  return roster_.slots(facts);
+}
+
+/// engines.file as it stands now. A file that cannot be taken refuses this push, and the engines
+/// known so far stay for the next.
+Status PushSession::readEngines() {
+  const std::string& file = config_.engines.file;
+  if (rank_.rank != 0 || file.empty()) {
+    return refusal_;
   }
-  return slots;
+  Result<std::vector<EngineConfig>> list = config::loadEngines(file);
+  if (!list.ok()) {
+    log_.log(LogLevel::kError, "engines.file: " + list.status().message());
+    return list.status().prefixed("engines.file");
+  }
+  Config next = config_;
+  next.engines.list = *list;
+  if (Status supported = config::checkSupported(next); !supported.ok()) {
+    return supported.prefixed("engines.file " + file);
+  }
+  const EnginesConfig& engines = config_.engines;
+  const std::size_t needed = healthyNeeded(engines.minHealthy, list->size());
+  if (engines.onLoss == OnLoss::kQuarantine && needed > list->size()) {
+    return Status(Code::kInvalidArgument,
+                  "engines.min_healthy: " + std::to_string(needed) + " is more than the " +
+                      std::to_string(list->size()) + " engines of " + file);
+  }
+  const Status set = setEngines(*list);
+  return set.ok() ? set : set.prefixed("engines.file " + file);
+}
+
+Status PushSession::setEngines(const std::vector<EngineConfig>& list) {
+  const Result<EngineRoster::Change> change = roster_.set(
+      list, [this](const EngineConfig& engine) { return adapters_->makeEngine(config_, engine); });
+  if (!change.ok()) {
+    return change.status();
+  }
+  config_.engines.list = list;
+  if (!change->changed) {
+    return Status();
+  }
+  // The channel has a place for each engine of the old list.
+  adapters_->plane()->abort(Status(Code::kAborted, "the list of engines changed"));
+  roster_.channelEnded();
+  metrics_.setEngines(roster_.names());
+  if (epoch_ > 1) {
+    for (const std::string& name : change->added) {
+      log_.log(LogLevel::kInfo, "engine " + name + " is new in engines.file");
+    }
+    for (const std::string& name : change->removed) {
+      log_.log(LogLevel::kInfo,
+               "engine " + name + " is not in engines.file any more and is left as it is");
+    }
+  }
+  return Status();
 }
 
 std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& slots) const {
@@ -128,13 +178,7 @@ std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& s
 }
 
 void PushSession::keep(PushDriver::Ending& ending, bool good) {
-  std::vector<EngineSlot>& slots = ending.engines;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    ledgers_[i] = std::move(slots[i].ledger);
-    if (good) {
-      good_[i] = ledgers_[i].identity;
-    }
-  }
+  roster_.keep(ending.engines, good);
   if (good) {
     std::set<std::string> names;
     if (earlierNames_ != nullptr) {
@@ -158,7 +202,7 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
     return config::firstDifference(mine, rank0);
   };
   push.earlierNames = earlierNames_;
-  push.refusal = adapters_->refusal();
+  push.refusal = readEngines();
   push.engines = makeSlots(push.version, push.marker);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
   DriverParts parts{

@@ -11,6 +11,7 @@
 #include "net/io_executor.h"
 #include "orchestrator/driver/push_driver.h"
 #include "orchestrator/driver/thread_caller.h"
+#include "orchestrator/engine_roster.h"
 #include "orchestrator/factory.h"
 #include "orchestrator/status/push_monitor.h"
 #include "orchestrator/status/status_server.h"
@@ -41,13 +42,15 @@ class PushSession {
 
   // Control.
   void begin(const PushRequest& request, ThreadCaller& caller, Ended& ended);
+  [[nodiscard]] Status readEngines();
+  Status setEngines(const std::vector<EngineConfig>& list);
   [[nodiscard]] std::vector<EngineSlot> makeSlots(const std::string& version,
                                                   const std::string& marker);
   [[nodiscard]] std::vector<EngineStatus> statusOf(const std::vector<EngineSlot>& slots) const;
   void keep(PushDriver::Ending& ending, bool good);
   void serve();
 
-  const Config config_;
+  Config config_;  ///< engines.list follows engines.file between pushes, nothing else changes
   const Rank rank_;
   LogSink& log_;
   metrics::PushMetrics metrics_;
@@ -59,8 +62,8 @@ class PushSession {
   std::unique_ptr<PushMonitor> monitor_;
   std::unique_ptr<StatusServer> server_;
   std::unique_ptr<PushDriver> driver_;
-  std::vector<Ledger> ledgers_;
-  std::vector<std::shared_ptr<const EngineIdentity>> good_;  ///< identities at the last good push
+  EngineRoster roster_;
+  Status refusal_;  ///< why rank 0 cannot push although it can meet the others
 
   std::shared_ptr<const std::set<std::string>> earlierNames_;  ///< null before a good push
 

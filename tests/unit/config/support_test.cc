@@ -50,12 +50,6 @@ TEST_P(Unsupported, IsRefusedByKeyAndValue) {
               HasSubstr(GetParam().says + " is not in this build"));
 }
 
-Row engines(const std::string& key, const std::string& value) {
-  return {"engines: {list: [{url: \"http://a:1\"}], " + key + ": " + value +
-              "}\ntransport: {kind: tcp}\n",
-          "engines." + key + ": " + value};
-}
-
 Row push(const std::string& key, const std::string& value) {
   return {kTcp + "push: {" + key + ": " + value + "}\n", "push." + key + ": " + value};
 }
@@ -67,24 +61,18 @@ Row transport(const std::string& key, const std::string& value) {
 
 INSTANTIATE_TEST_SUITE_P(Keys,
                          Unsupported,
-                         ::testing::Values(engines("on_loss", "quarantine"),
-                                           engines("min_healthy", "\"80%\""),
-                                           engines("wake", "weights"),
-                                           Row{"engines: {file: e.yaml}\ntransport: {kind: tcp}\n",
-                                               "engines.file: e.yaml"},
-                                           transport("owners", "true"),
+                         ::testing::Values(transport("owners", "true"),
                                            transport("load_plan", "true"),
                                            transport("group", "per_engine"),
                                            push("verify", "checksum"),
                                            push("stop", "pass"),
                                            push("flush_external", "true"),
-                                           push("wave", "2"),
                                            push("check_replicas", "digest")));
 
 TEST(Support, AllKeysAreNamedAtOnce) {
-  const Status status = supportOf(kEngine + "push: {wave: 2, stop: pass}\n");
+  const Status status = supportOf(kEngine + "push: {flush_external: true, stop: pass}\n");
   EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl"));
-  EXPECT_THAT(status.message(), HasSubstr("push.wave: 2"));
+  EXPECT_THAT(status.message(), HasSubstr("push.flush_external: true"));
   EXPECT_THAT(status.message(), HasSubstr("push.stop: pass"));
 }
 

@@ -56,6 +56,17 @@ TEST(RequestsTest, PauseFollowsTheConfiguration) {
   EXPECT_EQ(line(PauseMode::kAbort, true), "POST /pause?mode=abort&clear_cache=true");
 }
 
+TEST(RequestsTest, WakingNamesWhatIsWoken) {
+  ClientRig rig;
+  rig.identify();
+  rig.on("/wake_up", {ScriptedReply::json(200, R"({"status":"sleeping","tags":["weights"]})")});
+  Call wake = callOf(CallKind::kWake);
+  wake.tag = "weights";
+  EXPECT_EQ(only(rig, wake).line, "POST /wake_up?tags=weights");
+  rig.on("/wake_up", {ScriptedReply::json(200, "<html>")});
+  EXPECT_EQ(rig.run(wake).status.outcome(), Outcome::kUnknown);
+}
+
 TEST(RequestsTest, FlushResetsEveryCacheThereIs) {
   ClientRig rig;
   rig.identify();

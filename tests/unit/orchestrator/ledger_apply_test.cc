@@ -71,6 +71,22 @@ TEST(LedgerApply, ASilentEngineMayHaveLostItsSession) {
   }
 }
 
+TEST(LedgerApply, WhatAFailureSaysAboutTheEngine) {
+  const auto why = [](Code code) { return Status(code, "it failed", Outcome::kUnknown); };
+  Ledger ledger = openLedger();
+  EXPECT_EQ(faultOf(ledger, Status(), false), Fault::kNone);
+  EXPECT_EQ(faultOf(ledger, why(Code::kUnavailable), false), Fault::kFailed) << "it answered";
+  EXPECT_EQ(faultOf(ledger, why(Code::kDeadlineExceeded), false), Fault::kFailed);
+  EXPECT_EQ(faultOf(ledger, why(Code::kInvalidArgument), false), Fault::kUnfit);
+  EXPECT_EQ(faultOf(ledger, why(Code::kFailedPrecondition), false), Fault::kUnfit);
+  ledger.silent = true;
+  EXPECT_EQ(faultOf(ledger, why(Code::kUnavailable), false), Fault::kUnfit) << "nobody is there";
+  EXPECT_EQ(faultOf(ledger, why(Code::kDeadlineExceeded), false), Fault::kFailed) << "it is slow";
+  EXPECT_EQ(faultOf(ledger, why(Code::kUnavailable), true), Fault::kFailed) << "we ended it";
+  ledger.reach = Reach::kLost;
+  EXPECT_EQ(faultOf(ledger, why(Code::kUnavailable), true), Fault::kLost);
+}
+
 TEST(LedgerApply, AGoodFinishIsNoProof) {
   const Ledger ledger = after(
       openLedger(), Goal::kFinished, callOf(CallKind::kFinish, true), good(CallKind::kFinish));

@@ -192,6 +192,36 @@ TEST(LedgerEnumeration, NothingIsRepeatedBlindlyAfterAFailure) {
   });
 }
 
+// P1: whatever became of it, an engine that was left out is only read and closed.
+TEST(LedgerEnumeration, ADroppedEngineIsOnlyClosed) {
+  forEachLedger([](const Ledger& ledger, const PushFacts& facts) {
+    const Ledger out = drop(ledger);
+    EXPECT_TRUE(out.forNextPush().quarantined && !out.forNextPush().dropped);
+    EXPECT_TRUE(out.forNextPush().needsEmpty);
+    for (const Goal goal : kAllGoals) {
+      Next next = nextCall(out, goal, facts, nullptr);
+      if (goal != Goal::kClosed) {
+        EXPECT_EQ(next.kind, Next::Kind::kFailed);
+        continue;
+      }
+      TrueEngine engine;
+      engine.session = ledger.session == Session::kOpen;
+      Ledger now = out;
+      for (int calls = 0; next.kind == Next::Kind::kCall; ++calls) {
+        ASSERT_LE(calls, 4);
+        const bool reads = next.call.kind == CallKind::kReadSession;
+        EXPECT_TRUE(reads || (next.call.kind == CallKind::kFinish && !next.call.hasVersion))
+            << text(now, goal, next);
+        const Reply last = engine.answer(next.call);
+        now = apply(std::move(now), goal, next.call, last, facts);
+        next = nextCall(now, goal, facts, &last);
+      }
+      EXPECT_EQ(next.kind, Next::Kind::kReached);
+      EXPECT_FALSE(engine.session && (ledger.startSent || facts.anyStartSent));
+    }
+  });
+}
+
 TEST(LedgerEnumeration, ALostEngineIsNeverAskedAgain) {
   forEachLedger([](const Ledger& ledger, const PushFacts& facts) {
     Ledger lost = ledger;

@@ -80,6 +80,7 @@ struct TrueEngine {
   bool session = false;
   bool paused = true;
   std::string label = "v1";
+  bool wakingResumes = false;  ///< up to 0.23
 
   Reply answer(const Call& call) {
     Reply reply = good(call.kind);
@@ -113,6 +114,9 @@ struct TrueEngine {
         if (call.hasVersion) {
           label = call.version;
         }
+        break;
+      case CallKind::kWake:
+        paused = paused && !wakingResumes;
         break;
       default:
         break;

@@ -238,6 +238,84 @@ TEST(NextCall, AnEngineFoundAsleepIsNotPutBack) {
   EXPECT_EQ(nextCall(ledger, Goal::kClosed, theFacts(), nullptr).kind, Next::Kind::kReached);
 }
 
+Ledger sleepingLedger() {
+  Ledger ledger = pausedLedger();
+  EngineIdentity identity = *anEngine();
+  identity.asleep = true;
+  ledger.identity = std::make_shared<const EngineIdentity>(identity);
+  ledger.paused = Paused::kYes;
+  ledger.pauseSent = false;
+  ledger.pausedByUs = false;
+  return ledger;
+}
+
+TEST(NextCall, ASleepingEngineIsRefusedByTheKeysName) {
+  PushFacts facts = theFacts();
+  for (const bool leftPaused : {false, true}) {
+    Ledger ledger = sleepingLedger();
+    ledger.leftPaused = leftPaused;
+    const Next next = nextCall(ledger, Goal::kIdentified, facts, nullptr);
+    EXPECT_EQ(next.kind, Next::Kind::kFailed);
+    EXPECT_NE(next.status.message().find("engines.wake"), std::string::npos);
+    facts.wake = Wake::kWeights;
+    EXPECT_EQ(nextCall(ledger, Goal::kIdentified, facts, nullptr).kind, Next::Kind::kReached);
+    facts.wake = Wake::kFalse;
+  }
+}
+
+TEST(NextCall, ASleepingEngineIsWokenOnceItIsPaused) {
+  PushFacts facts = theFacts();
+  Ledger ledger = sleepingLedger();
+  TrueEngine engine;
+  facts.wake = Wake::kWeights;
+  EXPECT_EQ(
+      wayTo(Goal::kPaused, ledger, engine, facts),
+      (Calls{CallKind::kPause, CallKind::kReadPaused, CallKind::kWake, CallKind::kReadPaused}));
+  EXPECT_TRUE(ledger.weightsWoken && !ledger.cacheWoken);
+  ledger.proved = true;
+  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{}))
+      << "its cache sleeps still: generation is for whoever wakes that";
+
+  facts.wake = Wake::kAll;
+  ledger = sleepingLedger();
+  EXPECT_EQ(wayTo(Goal::kPaused, ledger, engine, facts),
+            (Calls{CallKind::kPause,
+                   CallKind::kReadPaused,
+                   CallKind::kWake,
+                   CallKind::kReadPaused,
+                   CallKind::kWake,
+                   CallKind::kReadPaused}));
+  EXPECT_TRUE(ledger.weightsWoken && ledger.cacheWoken);
+  ledger.proved = true;
+  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{CallKind::kResume}));
+}
+
+TEST(NextCall, AnEngineThatWakingResumedIsPausedAgain) {
+  PushFacts facts = theFacts();
+  facts.wake = Wake::kWeights;
+  Ledger ledger = sleepingLedger();
+  TrueEngine engine;
+  engine.wakingResumes = true;
+  EXPECT_EQ(wayTo(Goal::kPaused, ledger, engine, facts),
+            (Calls{CallKind::kPause,
+                   CallKind::kReadPaused,
+                   CallKind::kWake,
+                   CallKind::kReadPaused,
+                   CallKind::kPause,
+                   CallKind::kReadPaused}));
+  EXPECT_TRUE(engine.paused);
+}
+
+TEST(NextCall, AnEngineAwakeIsNotWoken) {
+  PushFacts facts = theFacts();
+  facts.wake = Wake::kAll;
+  Ledger ledger = pausedLedger();
+  ledger.pauseSent = false;
+  TrueEngine engine;
+  EXPECT_EQ(wayTo(Goal::kPaused, ledger, engine, facts),
+            (Calls{CallKind::kPause, CallKind::kReadPaused}));
+}
+
 TEST(NextCall, AStartOnAnyEngineForbidsThePutBack) {
   Ledger ledger = pausedLedger();
   PushFacts facts = theFacts();
