@@ -121,8 +121,13 @@ Status PushSession::readEngines() {
   }
   Result<std::vector<EngineConfig>> list = config::loadEngines(file);
   if (!list.ok()) {
-    log_.log(LogLevel::kError, "engines.file: " + list.status().message());
-    return list.status().prefixed("engines.file");
+    // A ballot has room for some faults only; here all of them are told.
+    std::string faults = list.status().message();
+    log_.log(LogLevel::kError, "engines.file:\n" + faults);
+    for (std::size_t at = 0; (at = faults.find('\n', at)) != std::string::npos;) {
+      faults.replace(at, 1, "; ");
+    }
+    return Status(list.status().code(), "engines.file: " + faults);
   }
   Config next = config_;
   next.engines.list = *list;

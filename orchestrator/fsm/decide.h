@@ -6,9 +6,10 @@
 #include <vector>
 
 #include <pushrod/agreement.h>
+#include <pushrod/config.h>
 #include <pushrod/status.h>
 
-#include "orchestrator/ledger/ledger.h"
+#include "orchestrator/fsm/fault.h"
 
 namespace pushrod::orchestrator {
 

@@ -10,6 +10,7 @@
 #include <pushrod/engine_client.h>
 #include <pushrod/status.h>
 
+#include "orchestrator/fsm/fault.h"
 #include "orchestrator/fsm/goal.h"
 
 namespace pushrod::orchestrator {
@@ -89,14 +90,6 @@ struct PushFacts {
   std::shared_ptr<const std::string> updateBody;
   /// The engine's identity at its last good push; null: none. A change is refused (P5).
   std::shared_ptr<const EngineIdentity> expected;
-};
-
-/// What a failure under a goal says about the engine, for decide().
-enum class Fault : std::uint8_t {
-  kNone,
-  kFailed,  ///< it may pass: another attempt can mend it
-  kUnfit,   ///< not for this push as it stands: nobody answers there, or it refused
-  kLost,    ///< it cannot be used until it is restarted (P16)
 };
 
 /// `why` is how the engine's goal ended; `interrupted`: we ended it ourselves.

@@ -154,6 +154,36 @@ TEST(Regression, PlansThatOnceFailed) {
   }
 }
 
+// The sweep would prove nothing if it left nobody out: an engine that dies in any phase is, and the
+// push ends well.
+TEST(Quarantine, ADeadEngineIsLeftOutInEveryPhase) {
+  std::set<Phase> seen;
+  for (FaultPlan plan{2, 3, FaultKind::kDead, 1}; plan.k < 400; ++plan.k) {
+    plan.quarantine = true;
+    const Outcome outcome = simulate(plan);
+    for (const std::string& broken : outcome.broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+    }
+    if (!outcome.hit) {
+      break;
+    }
+    EXPECT_EQ(outcome.first.front().report.droppedEngines.size(), 1U) << plan.replay();
+    seen.insert(outcome.hitIn);
+  }
+  for (const Phase phase : {Phase::kConnect,
+                            Phase::kPause,
+                            Phase::kClean,
+                            Phase::kChannel,
+                            Phase::kStart,
+                            Phase::kStream,
+                            Phase::kFinish,
+                            Phase::kFlush,
+                            Phase::kVerify,
+                            Phase::kResume}) {
+    EXPECT_TRUE(seen.contains(phase)) << phaseName(phase);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](const auto& each) {
   std::string name = "ranks" + std::to_string(each.param.ranks) + "_engines" +
                      std::to_string(each.param.engines) + "_" +

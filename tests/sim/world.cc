@@ -332,6 +332,7 @@ Outcome World::run() {
   invariants_->checkEnd(ends_, options_.plan, site_);
   outcome.first = ends_;
   outcome.hit = site_.hit;
+  outcome.hitIn = site_.phase;
   const std::optional<Seam> wanted = seamOf(options_.plan.kind);
   outcome.seams = wanted ? counts_[static_cast<std::size_t>(*wanted)] : total_;
   const auto heals = [](FaultKind kind) {

@@ -23,6 +23,7 @@ struct Outcome {
   std::uint64_t trace = 0;          ///< hash over every event
   std::uint64_t seams = 0;          ///< seam calls of the push, of the plan's class
   bool hit = false;
+  Phase hitIn = Phase::kIdle;
   bool secondHit = false;
   std::string log;  ///< with World::Options::verbose
   std::set<std::string_view> rows;
