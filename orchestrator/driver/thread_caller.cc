@@ -52,6 +52,7 @@ void ThreadCaller::stop() {
 }
 
 void ThreadCaller::perform(CallerRequest request, Done done) {
+  epoch_ = request.key.epoch;
   const std::lock_guard lock(mutex_);
   job_.emplace(Job{std::move(request), std::move(done)});
   changed_.notify_all();
@@ -68,7 +69,7 @@ void ThreadCaller::interruptPlane(const Status& reason) {
 }
 
 void ThreadCaller::interruptVote(const Status& reason) {
-  parts_.agreement.interrupt(reason);
+  parts_.agreement.interrupt(epoch_, reason);
 }
 
 CallerResult ThreadCaller::work(const CallerRequest& request) {
