@@ -25,8 +25,6 @@ class Orders(harness.Case):
 
     def open_session(self, engine):
         self.assertEqual(harness.request(engine.port, "POST", "/pause")[0], 200)
-        self.assertEqual(harness.request(engine.port, "POST", "/init_weight_transfer_engine",
-                                         {"init_info": {}})[0] // 100 in (2, 4, 5), True)
         return harness.request(engine.port, "POST", "/start_weight_update", {})
 
     def test_version_and_one_that_does_not_answer(self):
