@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/log.h"
+#include "net/run_and_wait.h"
 #include "orchestrator/factory.h"
 
 namespace pushrod::tools {
@@ -18,16 +19,8 @@ struct Round {
   std::size_t open = 0;
 };
 
-/// Runs `task` on the control thread and waits for it.
-void onControl(net::IoExecutor& executor, const std::function<void()>& task) {
-  std::promise<void> done;
-  std::future<void> finished = done.get_future();
-  executor.post([&task, &done] {
-    task();
-    done.set_value();
-  });
-  finished.get();
-}
+/// What a client may need beyond a call's deadline to say that it passed.
+constexpr Duration kGrace = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -36,7 +29,7 @@ Result<std::unique_ptr<EngineGroup>> EngineGroup::create(const Config& config) {
   group->log_ = std::make_unique<common::StderrLogSink>(
       common::LogOptions{.job = config.job, .level = LogLevel::kWarning});
   Status status;
-  onControl(group->executor_, [&] {
+  net::runAndWait(group->executor_, [&] {
     auto clients = orchestrator::makeEngineClients(config, group->executor_, nullptr, *group->log_);
     status = clients.status();
     if (clients) {
@@ -54,7 +47,7 @@ Result<std::unique_ptr<EngineGroup>> EngineGroup::create(const Config& config) {
 }
 
 EngineGroup::~EngineGroup() {
-  onControl(executor_, [this] { clients_.clear(); });
+  net::runAndWait(executor_, [this] { clients_.clear(); });
 }
 
 void EngineGroup::ask(const std::function<std::optional<CallKind>(std::size_t)>& choose,
@@ -85,9 +78,13 @@ void EngineGroup::ask(const std::function<std::optional<CallKind>(std::size_t)>&
       }
     }
   });
-  finished.get();  // Every call ends by its deadline.
+  const bool ended = finished.wait_for(limit + kGrace) == std::future_status::ready;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!round->calls[i]) {
+      continue;
+    }
+    if (!ended) {
+      members_[i].failure = Status(Code::kInternal, "its call did not end by its limit");
       continue;
     }
     members_[i].last = std::move(round->replies[i]);
