@@ -2,7 +2,6 @@
 // The pushes of a drill plan and their faults.
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "tools/sources/drill_parts.h"
 
@@ -202,8 +201,8 @@ DrillPush readDrillPush(const JsonNode& node,
     return push;
   }
   for (std::size_t i = 0; i < faults->items.size(); ++i) {
-    if (auto fault = readFault(faults->items[i], planPath(list, i), ranks, tensors, reader)) {
-      push.faults.push_back(std::move(*fault));
+    if (const auto fault = readFault(faults->items[i], planPath(list, i), ranks, tensors, reader)) {
+      push.faults.push_back(*fault);
     }
   }
   return push;

@@ -100,7 +100,7 @@ std::uint64_t drillBits(DType dtype, unsigned b) {
     case DType::kFloat8E5m2:
       return floatBits(value, {5, 2, 15});
     case DType::kFloat8E8m0fnu:
-      return static_cast<std::uint64_t>(127 + value);
+      return 119 + low;  // The exponent's bias is 127.
   }
   return 0;
 }
