@@ -29,7 +29,8 @@ std::string_view callName(CallKind kind) {
       "start_weight_update",
       "update_weights",
       "finish_weight_update",
-      "reset_prefix_cache"};
+      "reset_prefix_cache",
+      "weight_checker"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

@@ -82,7 +82,6 @@ std::span<const std::string_view> routes() {
                               "wake_up",
                               "metrics",
                               "collective_rpc",
-                              "weight_checker",
                               "start_draft_weight_update",
                               "reset_mm_cache",
                               "reset_encoder_cache",

@@ -31,20 +31,12 @@ class ConcreteAdapters final : public Adapters {
                      LogSink& log) {
     plane_ =
         std::make_unique<transports::tcp::TcpPlane>(config.transport, config.timeouts.progress);
-    for (const EngineConfig& engine : config.engines.list) {
-      engines::vllm::VllmClientOptions options;
-      options.engine = engine;
-      options.common = config.engines;
-      options.push = config.push;
-      options.transport = engine.transport.value_or(config.transport.kind);
-      options.answer = config.timeouts.connect;
-      Result<std::unique_ptr<EngineClient>> client =
-          engines::vllm::makeVllmClient(executor, std::move(options), &metrics, &log);
-      if (!client.ok()) {
-        return client.status().prefixed("engine " + engine.name);
-      }
-      engines_.push_back(std::move(*client));
+    Result<std::vector<std::unique_ptr<EngineClient>>> clients =
+        makeEngineClients(config, executor, &metrics, log);
+    if (!clients.ok()) {
+      return clients.status();
     }
+    engines_ = std::move(*clients);
     return Status();
   }
 
@@ -57,6 +49,28 @@ class ConcreteAdapters final : public Adapters {
 };
 
 }  // namespace
+
+Result<std::vector<std::unique_ptr<EngineClient>>> makeEngineClients(const Config& config,
+                                                                     net::IoExecutor& executor,
+                                                                     metrics::PushMetrics* metrics,
+                                                                     LogSink& log) {
+  std::vector<std::unique_ptr<EngineClient>> clients;
+  for (const EngineConfig& engine : config.engines.list) {
+    engines::vllm::VllmClientOptions options;
+    options.engine = engine;
+    options.common = config.engines;
+    options.push = config.push;
+    options.transport = engine.transport.value_or(config.transport.kind);
+    options.answer = config.timeouts.connect;
+    Result<std::unique_ptr<EngineClient>> client =
+        engines::vllm::makeVllmClient(executor, std::move(options), metrics, &log);
+    if (!client.ok()) {
+      return client.status().prefixed("engine " + engine.name);
+    }
+    clients.push_back(std::move(*client));
+  }
+  return clients;
+}
 
 Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
                                                const Rank& rank,

@@ -114,6 +114,8 @@ EngineRequest requestFor(const Call& call, const PushConfig& push) {
       return finishRequest(call);
     case CallKind::kFlush:
       return repeatable(post(name, push.flushExternal ? "?reset_external=true" : ""));
+    case CallKind::kChecksums:
+      return postBody(name, R"({"action":"checksum"})");
     case CallKind::kResume:
     case CallKind::kShutdown:
     case CallKind::kIdentify:
@@ -134,6 +136,7 @@ bool reachesWorkers(CallKind kind) {
     case CallKind::kFlush:
     case CallKind::kReadSession:
     case CallKind::kMeasureLag:
+    case CallKind::kChecksums:
       return true;
     case CallKind::kIdentify:
     case CallKind::kReadPaused:

@@ -47,6 +47,7 @@ class ThreadCaller final : public Caller {
   };
 
   CallerResult work(const CallerRequest& request);
+  static CallerResult runHook(const CallerRequest& request);
   CallerResult sourceRecover();
   CallerResult sourceManifest();
   CallerResult sourceBegin(const CallerRequest& request);

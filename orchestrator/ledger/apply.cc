@@ -277,6 +277,8 @@ Ledger apply(
     case CallKind::kFlush:
       ledger.flushed = reply.status.ok();
       break;
+    case CallKind::kChecksums:
+      break;
   }
   applyFailure(ledger, goal, reply, facts);
   return ledger;

@@ -114,6 +114,7 @@ void FakeEngine::serve() {
       return;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
+    case CallKind::kChecksums:
       break;
   }
   done(std::move(reply));
