@@ -4,6 +4,8 @@ option(PUSHROD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_BUILD_BENCH "Build the benchmarks" OFF)
 option(PUSHROD_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
+# Off by default: without it every file proves that it includes what it needs.
+option(PUSHROD_PRECOMPILE "Precompile the standard library's and GoogleTest's headers" OFF)
 option(PUSHROD_FUZZ "Build the fuzz targets (needs clang)" OFF)
 set(PUSHROD_SANITIZE "" CACHE STRING "Sanitizers for every target, as for -fsanitize (empty: none)")
 
@@ -19,6 +21,11 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(PUSHROD_CCACHE ccache)
   if(PUSHROD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${PUSHROD_CCACHE})
+    if(PUSHROD_PRECOMPILE)
+      # What ccache asks for before it stores objects made with a precompiled header.
+      set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${PUSHROD_CCACHE})
+    endif()
   endif()
 endif()
 

@@ -15,6 +15,7 @@ function(pushrod_library name)
   target_compile_features(pushrod_${name} PUBLIC cxx_std_20)
   target_link_libraries(pushrod_${name} PUBLIC ${ARG_LINK}
     PRIVATE ${ARG_PRIVATE_LINK} $<BUILD_INTERFACE:pushrod_build_flags>)
+  pushrod_use_precompiled(pushrod_${name} pushrod_precompiled_library)
 endfunction()
 
 # pushrod_test(NAME LABEL unit SOURCES ... LINK ... TIMEOUT 60): a GoogleTest program and its CTest
@@ -32,6 +33,7 @@ function(pushrod_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
     pushrod_build_flags)
+  pushrod_use_precompiled(${name} pushrod_precompiled_test)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${limit})
 endfunction()

@@ -30,6 +30,7 @@ std::string_view callName(CallKind kind) {
       "update_weights",
       "finish_weight_update",
       "reset_prefix_cache",
+      "weight_checker",
       "wake_up"};
   return kNames.at(static_cast<std::size_t>(kind));
 }

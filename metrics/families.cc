@@ -81,7 +81,6 @@ std::span<const std::string_view> routes() {
                               "is_sleeping",
                               "metrics",
                               "collective_rpc",
-                              "weight_checker",
                               "start_draft_weight_update",
                               "reset_mm_cache",
                               "reset_encoder_cache",

@@ -13,6 +13,22 @@ namespace pushrod::orchestrator {
 
 namespace {
 
+Result<std::unique_ptr<EngineClient>> makeEngineClient(const Config& config,
+                                                       const EngineConfig& engine,
+                                                       net::IoExecutor& executor,
+                                                       metrics::PushMetrics* metrics,
+                                                       LogSink& log) {
+  engines::vllm::VllmClientOptions options;
+  options.engine = engine;
+  options.common = config.engines;
+  options.push = config.push;
+  options.transport = engine.transport.value_or(config.transport.kind);
+  options.answer = config.timeouts.connect;
+  Result<std::unique_ptr<EngineClient>> client =
+      engines::vllm::makeVllmClient(executor, std::move(options), metrics, &log);
+  return client.ok() ? std::move(client) : client.status().prefixed("engine " + engine.name);
+}
+
 class ConcreteAdapters final : public Adapters {
  public:
   ConcreteAdapters(net::IoExecutor& executor, metrics::PushMetrics& metrics, LogSink& log)
@@ -26,15 +42,7 @@ class ConcreteAdapters final : public Adapters {
 
   Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
                                                    const EngineConfig& engine) override {
-    engines::vllm::VllmClientOptions options;
-    options.engine = engine;
-    options.common = config.engines;
-    options.push = config.push;
-    options.transport = engine.transport.value_or(config.transport.kind);
-    options.answer = config.timeouts.connect;
-    Result<std::unique_ptr<EngineClient>> client =
-        engines::vllm::makeVllmClient(executor_, std::move(options), &metrics_, &log_);
-    return client.ok() ? std::move(client) : client.status().prefixed("engine " + engine.name);
+    return makeEngineClient(config, engine, executor_, &metrics_, log_);
   }
 
   void buildSender(const Config& config) {
@@ -52,6 +60,22 @@ class ConcreteAdapters final : public Adapters {
 };
 
 }  // namespace
+
+Result<std::vector<std::unique_ptr<EngineClient>>> makeEngineClients(const Config& config,
+                                                                     net::IoExecutor& executor,
+                                                                     metrics::PushMetrics* metrics,
+                                                                     LogSink& log) {
+  std::vector<std::unique_ptr<EngineClient>> clients;
+  for (const EngineConfig& engine : config.engines.list) {
+    Result<std::unique_ptr<EngineClient>> client =
+        makeEngineClient(config, engine, executor, metrics, log);
+    if (!client.ok()) {
+      return client.status();
+    }
+    clients.push_back(std::move(*client));
+  }
+  return clients;
+}
 
 Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
                                                const Rank& rank,

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pushrod/agreement.h>
 #include <pushrod/config.h>
@@ -33,6 +34,11 @@ class Adapters {
   virtual Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
                                                            const EngineConfig& engine) = 0;
 };
+
+/// A client for each configured engine, in order; contacts nobody. On the control thread, as all
+/// that is then done with them. `metrics` may be null; everything referred to must outlive them.
+[[nodiscard]] Result<std::vector<std::unique_ptr<EngineClient>>> makeEngineClients(
+    const Config& config, net::IoExecutor& executor, metrics::PushMetrics* metrics, LogSink& log);
 
 /// Composes them. Contacts nobody; refuses what configuration asks for and this build has not.
 /// Everything referred to must outlive the result.

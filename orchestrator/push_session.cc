@@ -208,6 +208,7 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   };
   push.earlierNames = earlierNames_;
   push.refusal = readEngines();
+  push.onPhase = request.onPhase;
   push.engines = makeSlots(push.version, push.marker);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
   DriverParts parts{

@@ -40,14 +40,19 @@ Status TreeAgreement::probe(Deadline deadline) {
   // Attempt 0 is no push's own: this vote can be taken for no other.
   constexpr std::uint32_t kNoAttempt = 0;
   const VoteKey key{epoch_, kNoAttempt, Phase::kIdle, 0};
-  const auto verdict = tree_->vote(key, Ballot{}, interrupt_, deadline);
+  const auto verdict = tree_->probe(key, interrupt_, deadline);
   return verdict.ok() && tree_->broken()
              ? Status(Code::kUnavailable, "a connection between ranks is closed")
              : verdict.status();
 }
 
 Status TreeAgreement::open(std::uint64_t epoch, Deadline deadline) {
-  interrupt_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    if (interruptedEpoch_ != epoch) {
+      interrupt_.clear();
+    }
+  }
   epoch_ = epoch;
   if (rendezvous_.rank().size == 1) {
     return Status();
@@ -123,10 +128,13 @@ Result<std::string> TreeAgreement::share(const VoteKey& key, std::string bytes, 
   });
 }
 
-void TreeAgreement::interrupt(const Status& reason) noexcept {
+void TreeAgreement::interrupt(std::uint64_t epoch, const Status& reason) noexcept {
   try {
-    interrupt_.set(reason);
     const std::lock_guard lock(mutex_);
+    if (std::exchange(interruptedEpoch_, epoch) != epoch) {
+      interrupt_.clear();
+    }
+    interrupt_.set(reason);
     if (tree_ != nullptr) {
       tree_->abort();
     }

@@ -32,7 +32,7 @@ class TreeAgreement final : public Agreement {
   Status open(std::uint64_t epoch, Deadline deadline) override;
   Result<Verdict> vote(const VoteKey& key, const Ballot& ballot, Deadline deadline) override;
   Result<std::string> share(const VoteKey& key, std::string bytes, Deadline deadline) override;
-  void interrupt(const Status& reason) noexcept override;
+  void interrupt(std::uint64_t epoch, const Status& reason) noexcept override;
 
  private:
   Status build(Deadline deadline);
@@ -46,6 +46,7 @@ class TreeAgreement final : public Agreement {
   Rendezvous& rendezvous_;
   Hooks hooks_;
   Interrupt interrupt_;
+  std::uint64_t interruptedEpoch_ = 0;  ///< whose push interrupt_ is about; guarded by mutex_
   std::uint64_t epoch_ = 0;
   std::uint64_t lastBuild_ = 0;  ///< whose keys are in the store
   std::mutex mutex_;             ///< guards tree_ against interrupt()

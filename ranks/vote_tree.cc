@@ -112,7 +112,8 @@ Status VoteTree::pass(Lane& lane, const VoteRecord& record) {
 Result<VoteRecord> VoteTree::collect(const VoteKey& key,
                                      const Ballot& ballot,
                                      Interrupt& interrupt,
-                                     Deadline deadline) {
+                                     Deadline deadline,
+                                     std::optional<Duration> handOver) {
   VoteRecord all = ballotRecord(key, ballot, rank_);
   for (const auto& child : children_) {
     const auto record = take(*child, RecordKind::kBallots, key, interrupt, deadline);
@@ -130,7 +131,12 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
   }
   Status status = pass(*parent_, all);
   if (status.ok()) {
-    status = pairs_->awaitSent(*parent_->outBuffer, parent_->peer, interrupt, deadline);
+    const Deadline gone = handOver ? Deadline::after(SteadyClock(), *handOver) : Deadline::never();
+    status =
+        pairs_->awaitSent(*parent_->outBuffer, parent_->peer, interrupt, deadline.earliest(gone));
+    if (status.code() == Code::kDeadlineExceeded && !deadline.passed(SteadyClock())) {
+      status = Status(Code::kUnavailable, status.message());
+    }
   }
   if (!status) {
     return status;
@@ -165,7 +171,19 @@ Result<Verdict> VoteTree::vote(const VoteKey& key,
                                const Ballot& ballot,
                                Interrupt& interrupt,
                                Deadline deadline) {
-  const auto result = collect(key, ballot, interrupt, deadline);
+  return voteWith(key, ballot, interrupt, deadline, std::nullopt);
+}
+
+Result<Verdict> VoteTree::probe(const VoteKey& key, Interrupt& interrupt, Deadline deadline) {
+  return voteWith(key, Ballot{}, interrupt, deadline, kHandOver);
+}
+
+Result<Verdict> VoteTree::voteWith(const VoteKey& key,
+                                   const Ballot& ballot,
+                                   Interrupt& interrupt,
+                                   Deadline deadline,
+                                   std::optional<Duration> handOver) {
+  const auto result = collect(key, ballot, interrupt, deadline, handOver);
   if (!result) {
     return result.status();
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class VoteTree {
                        const Ballot& ballot,
                        Interrupt& interrupt,
                        Deadline deadline);
+  /// A vote by which ranks find out whether all connections are sound. A parent has asked for its
+  /// children's next records long before, so that one whose record does not even leave within
+  /// kHandOver reports unavailable: nobody can have finished then.
+  Result<Verdict> probe(const VoteKey& key, Interrupt& interrupt, Deadline deadline);
   Result<std::string> share(const VoteKey& key,
                             std::string bytes,
                             Interrupt& interrupt,
@@ -69,10 +74,18 @@ class VoteTree {
       Lane& lane, RecordKind kind, const VoteKey& key, Interrupt& interrupt, Deadline deadline);
   Status pass(Lane& lane, const VoteRecord& record);
   /// From all lanes below to rank 0; the verdict on the way back.
+  static constexpr Duration kHandOver{5000};
+
+  Result<Verdict> voteWith(const VoteKey& key,
+                           const Ballot& ballot,
+                           Interrupt& interrupt,
+                           Deadline deadline,
+                           std::optional<Duration> handOver);
   Result<VoteRecord> collect(const VoteKey& key,
                              const Ballot& ballot,
                              Interrupt& interrupt,
-                             Deadline deadline);
+                             Deadline deadline,
+                             std::optional<Duration> handOver);
   Status handDown(const VoteRecord& record, Interrupt& interrupt, Deadline deadline);
   Status handDownChunk(Interrupt& interrupt, Deadline deadline);
 

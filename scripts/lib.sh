@@ -14,7 +14,8 @@ packages_build=(ca-certificates g++ cmake make ninja-build git ccache python3 li
 packages_test=(libgtest-dev libgmock-dev clang-format-14 redis-server)
 packages_more=(clang-14 libclang-rt-14-dev clang-tidy-14)
 
-say() { printf '\n== %s\n' "$*"; }
+# say WORDS...: a part begins, with the seconds since the script started.
+say() { printf '\n== [%s s] %s\n' "$SECONDS" "$*"; }
 
 fail() {
   printf '%s\n' "$*" >&2

@@ -108,6 +108,12 @@ std::optional<ChildEnd> ChildProcess::poll() {
   return end_;
 }
 
+bool ChildProcess::stopped() {
+  siginfo_t info = {};
+  return !poll() && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 &&
+         info.si_pid == pid_;
+}
+
 void ChildProcess::send(int signal) {
   if (!poll()) {
     ::kill(pid_, signal);

@@ -36,6 +36,8 @@ class ChildProcess {
 
   /// Reaps without waiting; nullopt while it runs.
   std::optional<ChildEnd> poll();
+  /// Whether it was stopped by a signal since the last time this was asked.
+  bool stopped();
   /// To the process alone; nothing when it has ended.
   void send(int signal);
   /// Wakes a stopped one and kills its whole group; poll() then reports it as killed.

@@ -11,7 +11,9 @@
 #include "tools/build_info.h"
 #include "tools/commands/config.h"
 #include "tools/commands/demo.h"
+#include "tools/commands/drill.h"
 #include "tools/commands/engine.h"
+#include "tools/commands/engines.h"
 #include "tools/commands/push.h"
 #include "tools/commands/status.h"
 #include "tools/console.h"
@@ -38,8 +40,10 @@ int parseAndRun(int argc, const char* const* argv) {
       "Exit codes: 0 done or recovered, 1 internal error, 2 refused before any engine was\n"
       "contacted, 3 the push failed, 130 or 143 ended by a signal.");
   addPushCommand(app, exitCode);
+  addDrillCommand(app, exitCode);
   addDemoCommand(app, exitCode);
   addEngineCommand(app, exitCode);
+  addEnginesCommand(app, exitCode);
   addConfigCommand(app, exitCode);
   addStatusCommand(app, exitCode);
   try {

@@ -6,10 +6,11 @@
 
 namespace pushrod::tools {
 
-/// The arguments of `pushrod push`.
+/// The arguments of `pushrod push` and `pushrod drill`.
 struct PushOptions {
   std::string config;
   std::string checkpoint;
+  std::string plan;  ///< of a drill; then there is neither checkpoint nor version
   std::string version;
   std::string report;  ///< empty: none
   std::optional<int> rank, worldSize;
@@ -19,6 +20,12 @@ struct PushOptions {
   /// "checkpoint"} each, and their results printed as JSON lines.
   bool orders = false;
 };
+
+/// The report file's text for one push, or for pushes that already are a list's members: a drill's
+/// is a list.
+[[nodiscard]] inline std::string reportText(const PushOptions& options, const std::string& pushes) {
+  return options.plan.empty() ? pushes : "[" + pushes + "]";
+}
 
 /// Names of a rank's result files in a supervisor's folder.
 [[nodiscard]] inline std::string reportFileName(int rank) {

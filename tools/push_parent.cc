@@ -8,10 +8,13 @@
 #include <pushrod/config.h>
 
 #include "tools/console.h"
+#include "tools/drill/config_overrides.h"
+#include "tools/drill/process_faults.h"
 #include "tools/exit_code.h"
 #include "tools/private_folder.h"
 #include "tools/report_file.h"
 #include "tools/sources/checkpoint.h"
+#include "tools/sources/drill_plan.h"
 #include "tools/supervisor.h"
 
 namespace pushrod::tools {
@@ -53,18 +56,35 @@ std::string deaths(const std::vector<ChildEnd>& ends) {
 }
 
 /// Refusals are told once, by the parent, before any rank exists.
-Status refuseEarly(const PushOptions& options) {
-  Status report = options.report.empty() ? Status() : checkReportPath(options.report);
+Result<DrillPlan> refuseEarly(const PushOptions& options) {
+  const Status report = options.report.empty() ? Status() : checkReportPath(options.report);
   if (!report) {
     return report;
   }
-  return Checkpoint::open(options.checkpoint).status();
+  if (options.plan.empty()) {
+    const Status checkpoint = Checkpoint::open(options.checkpoint).status();
+    return checkpoint ? Result<DrillPlan>(DrillPlan()) : checkpoint;
+  }
+  Result<DrillPlan> plan = loadDrillPlan(options.plan, options.ranks);
+  const Status overrides =
+      plan ? checkOverrides(options.config, *plan, options.plan) : plan.status();
+  return overrides ? std::move(plan) : overrides;
+}
+
+/// What the pushes of a plan may take beyond one push's own limits.
+Duration extraTime(const DrillPlan& plan, const TimeoutsConfig& limits) {
+  Duration extra = Duration::zero();
+  for (const DrillPush& push : plan.pushes) {
+    extra += push.wait + limits.push + limits.gather;
+  }
+  return extra;
 }
 
 void leaveRefusal(const PushOptions& options, const Status& why) {
   // Where the report itself is what was refused, nothing can be written.
   if (!options.report.empty() && checkReportPath(options.report).ok()) {
-    const std::string text = refusedReport(options.version, options.ranks, why).toJson() + "\n";
+    const std::string text =
+        reportText(options, refusedReport(options.version, options.ranks, why).toJson()) + "\n";
     const Status written = writeReportFile(options.report, text);
     if (!written) {
       printError(written.message());
@@ -92,13 +112,22 @@ void tell(const PushOptions& options,
   }
 }
 
+void tellRefusal(const PushOptions& options, const Status& refused) {
+  const bool faults = !options.plan.empty() && refused.message().starts_with(options.plan + ":");
+  if (faults) {
+    printFaults(refused.message());
+  } else {
+    printError(refused.message() + "; no engine was contacted");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> rankCommand(const PushOptions& options,
                                      const std::string& folder,
                                      int rank) {
   std::vector<std::string> command = {ownProgram(),
-                                      "push",
+                                      options.plan.empty() ? "push" : "drill",
                                       "--config",
                                       options.config,
                                       "--rank",
@@ -109,6 +138,10 @@ std::vector<std::string> rankCommand(const PushOptions& options,
                                       folder};
   if (options.orders) {
     command.emplace_back("--orders");
+    return command;
+  }
+  if (!options.plan.empty()) {
+    command.insert(command.end(), {"--plan", options.plan});
     return command;
   }
   command.insert(command.end(),
@@ -123,9 +156,10 @@ int runPushParent(const PushOptions& options) {
     leaveRefusal(options, config.status());
     return kExitRefused;
   }
-  const Status refused = refuseEarly(options);
-  if (!refused) {
-    printError(refused.message() + "; no engine was contacted");
+  const Result<DrillPlan> plan = refuseEarly(options);
+  if (!plan) {
+    const Status refused = plan.status();
+    tellRefusal(options, refused);
     leaveRefusal(options, refused);
     return refused.code() == Code::kInternal ? kExitInternal : kExitRefused;
   }
@@ -140,7 +174,11 @@ int runPushParent(const PushOptions& options) {
   supervision.command = [&](int rank) { return rankCommand(options, (*folder)->path(), rank); };
   supervision.straggler = config->timeouts.shutdown + config->metrics.linger;
   const TimeoutsConfig& limits = config->timeouts;
-  supervision.limit = limits.startup + limits.push + supervision.straggler + limits.shutdown;
+  supervision.limit = limits.startup + limits.push + supervision.straggler + limits.shutdown +
+                      extraTime(*plan, limits);
+  if (!options.plan.empty()) {
+    supervision.wakeAfter = [&](int rank) { return plannedStop((*folder)->path(), rank); };
+  }
   const Result<SuperviseResult> result = supervise(supervision);
   if (!result) {
     printError(result.status().message());

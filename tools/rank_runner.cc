@@ -10,10 +10,12 @@
 
 #include "common/log.h"
 #include "tools/console.h"
+#include "tools/drill/config_overrides.h"
 #include "tools/exit_code.h"
 #include "tools/line_reader.h"
 #include "tools/progress_line.h"
 #include "tools/rank_gather.h"
+#include "tools/rank_result.h"
 #include "tools/report_file.h"
 #include "tools/sources/checkpoint_source.h"
 #include "tools/sources/refused_source.h"
@@ -21,37 +23,6 @@
 
 namespace pushrod::tools {
 namespace {
-
-RankResult refusal(const Status& why, const std::string& version, int ranks) {
-  RankResult result;
-  result.report = refusedReport(version, ranks, why).toJson();
-  result.exit = why.code() == Code::kInternal ? kExitInternal : kExitRefused;
-  result.outcome = "refused";
-  result.summary = why.message() + "; no engine was contacted";
-  return result;
-}
-
-/// A failure of an engine or of rank 0's own work names rank 0 too, but comes from a living one.
-bool saysRankZeroIsGone(const Status& cause) {
-  return cause.code() == Code::kUnavailable && cause.outcome() == Outcome::kUnknown &&
-         cause.origin().rank == 0 && cause.origin().engine.empty();
-}
-
-RankResult resultOf(const Result<PushReport>& pushed) {
-  RankResult result;
-  if (!pushed) {
-    result.exit = exitOfPushError(pushed.status());
-    result.outcome = "unknown";
-    result.summary = pushed.status().toString();
-    return result;
-  }
-  result.exit = exitOfReport(*pushed);
-  result.outcome = pushOutcomeName(pushed->outcome);
-  result.report = pushed->toJson();
-  result.summary = pushed->summary();
-  result.rankZeroLost = saysRankZeroIsGone(pushed->firstCause);
-  return result;
-}
 
 Result<Rank> rankOf(const PushOptions& options) {
   if (options.rank || options.worldSize) {
@@ -118,7 +89,8 @@ int RankRunner::run() {
     printFaults(config.status().message());
     const Result<Rank> rank = rankOf(options_);
     if (rank && rank->rank == 0) {
-      leaveReport(refusedReport(options_.version, rank->size, config.status()).toJson());
+      leaveReport(reportText(
+          options_, refusedReport(options_.version, rank->size, config.status()).toJson()));
     }
     return exitCode(kExitRefused);
   }
@@ -128,13 +100,18 @@ int RankRunner::run() {
     ready = connect();
   }
   if (!ready) {
-    const RankResult result = refusal(ready, options_.version, rank_.size);
+    RankResult result = resultOfRefusal(ready, options_.version, rank_.size);
+    result.report = reportText(options_, result.report);
     publish(result);
     return exitCode(result.exit);
   }
   int code = kExitDone;
   if (options_.orders) {
     code = pushOrders();
+  } else if (!options_.plan.empty()) {
+    const RankResult result = drill();
+    publish(result);
+    code = result.exit;
   } else {
     const RankResult result =
         refused_.ok() ? push(*checkpoint_, options_.version) : refuseTogether();
@@ -154,16 +131,45 @@ Status RankRunner::prepare() {
     return rank.status();
   }
   rank_ = std::move(*rank);
+  if (!options_.plan.empty()) {
+    const Status opened = openPlan();
+    if (!opened) {
+      return opened;
+    }
+  }
   log_ = std::make_unique<common::StderrLogSink>(logOptions(config_, rank_));
   log_->log(LogLevel::kInfo,
             "rank " + std::to_string(rank_.rank) + " of " + std::to_string(rank_.size) +
                 ", as told by: " + rank_.source);
-  if (options_.orders) {
+  if (options_.orders || !options_.plan.empty()) {
     return {};
   }
   refused_ = openFiles();
   // Other ranks may have what this one lacks; they would wait for it.
   return rank_.size > 1 ? Status() : refused_;
+}
+
+/// A plan is the same on all ranks: one that is refused, is refused by each of them.
+Status RankRunner::openPlan() {
+  Status report = options_.report.empty() ? Status() : checkReportPath(options_.report);
+  if (!report) {
+    return report;
+  }
+  Result<DrillPlan> plan = loadDrillPlan(options_.plan, rank_.size);
+  if (!plan) {
+    return plan.status();
+  }
+  const Status overrides = checkOverrides(options_.config, *plan, options_.plan);
+  if (!overrides) {
+    return overrides;
+  }
+  Result<Config> config = overriddenConfig(options_.config, *plan, rank_.rank);
+  if (!config) {
+    return config.status();
+  }
+  plan_ = std::move(*plan);
+  config_ = std::move(*config);
+  return {};
 }
 
 Status RankRunner::openFiles() {
@@ -222,7 +228,7 @@ int RankRunner::pushOrders() {
         order ? Checkpoint::open(order->checkpoint) : order.status();
     const RankResult result =
         checkpoint ? push(**checkpoint, order->version)
-                   : refusal(checkpoint.status(), order ? order->version : "", rank_.size);
+                   : resultOfRefusal(checkpoint.status(), order ? order->version : "", rank_.size);
     code = std::max(code, result.exit);
     print("{\"event\":\"result\",\"rank\":" + std::to_string(rank_.rank) + ",\"exit\":" +
           std::to_string(result.exit) + ",\"outcome\":" + common::jsonQuoted(result.outcome) +
@@ -236,11 +242,7 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
   if (!checkpoint.warning().empty() && rank_.rank == 0) {
     log_->log(LogLevel::kWarning, checkpoint.warning());
   }
-  if (lastFailed_) {
-    // A failed push may have ended a gather; its verdict is common, so all ranks mend theirs here.
-    // One that cannot be mended says so in its first use.
-    static_cast<void>(gather_->recover());
-  }
+  mendGather();
   CheckpointSource source(checkpoint, *gather_);
   std::optional<ProgressLine> line;
   if (rank_.rank == 0 && !options_.orders && ProgressLine::wanted()) {
@@ -255,6 +257,14 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
   RankResult result = resultOf(coordinator_->push(request));
   lastFailed_ = result.exit != 0;
   return result;
+}
+
+void RankRunner::mendGather() {
+  if (lastFailed_) {
+    // A failed push may have ended a gather; its verdict is common, so all ranks mend theirs here.
+    // One that cannot be mended says so in its first use.
+    static_cast<void>(gather_->recover());
+  }
 }
 
 RankResult RankRunner::refuseTogether() {

@@ -10,20 +10,13 @@
 
 #include "common/log.h"
 #include "tools/push_options.h"
+#include "tools/rank_result.h"
 #include "tools/signal_watch.h"
 #include "tools/sources/checkpoint.h"
+#include "tools/sources/drill_plan.h"
 #include "tools/sources/share_gather.h"
 
 namespace pushrod::tools {
-
-/// What one push came to on this rank.
-struct RankResult {
-  int exit = 0;
-  std::string outcome;  ///< the report's, or "refused", or "unknown" when there is no report
-  std::string report;   ///< JSON, empty: none
-  std::string summary;  ///< one paragraph
-  bool rankZeroLost = false;
-};
 
 /// One trainer rank's life: checks, pushes, results. Lives on the process's main thread.
 class RankRunner {
@@ -38,7 +31,14 @@ class RankRunner {
   /// What the push needs of this rank's host.
   Status openFiles();
   Status connect();
+  Status openPlan();
   int pushOrders();
+  /// Every push of the plan (rank_drill.cc).
+  RankResult drill();
+  RankResult drillPush(const DrillPush& push);
+  bool waitBefore(const DrillPush& push) const;
+  /// Mends the ranks' own gather after a push that failed.
+  void mendGather();
   RankResult push(const Checkpoint& checkpoint, const std::string& version);
   /// Tells all ranks why this one cannot push.
   RankResult refuseTogether();
@@ -54,6 +54,7 @@ class RankRunner {
   std::unique_ptr<common::StderrLogSink> log_;
   std::unique_ptr<Checkpoint> checkpoint_;  ///< null: `refused_` says why
   Status refused_;
+  DrillPlan plan_;
   std::unique_ptr<ShareGather> gather_;
   bool lastFailed_ = false;
   std::unique_ptr<PushCoordinator> coordinator_;

@@ -76,7 +76,8 @@ class Supervision {
       children_.push_back(std::move(*child));
     }
     while (reap() > 0) {
-      signals_.wait(deadline_);
+      signals_.wait(nextWake().earliest(deadline_));
+      wake();
       for (int signal = signals_.next(); signal != 0; signal = signals_.next()) {
         handle(signal);
       }
@@ -109,6 +110,32 @@ class Supervision {
     return running;
   }
 
+  /// Children that stop themselves are to be woken; returns when the next one is.
+  Deadline nextWake() {
+    Deadline next = Deadline::never();
+    if (!options_.wakeAfter) {
+      return next;
+    }
+    wakes_.resize(children_.size(), Deadline::never());
+    for (std::size_t rank = 0; rank < children_.size(); ++rank) {
+      if (children_[rank]->stopped()) {
+        const auto after = options_.wakeAfter(static_cast<int>(rank));
+        wakes_[rank] = after ? Deadline::after(clock_, *after) : Deadline::never();
+      }
+      next = next.earliest(wakes_[rank]);
+    }
+    return next;
+  }
+
+  void wake() {
+    for (std::size_t rank = 0; rank < wakes_.size(); ++rank) {
+      if (wakes_[rank].passed(clock_)) {
+        wakes_[rank] = Deadline::never();
+        children_[rank]->send(SIGCONT);
+      }
+    }
+  }
+
   void handle(int signal) {
     if (signal == SIGCHLD) {
       return;
@@ -139,6 +166,7 @@ class Supervision {
   StopOrders orders_;
   Deadline deadline_;
   bool firstEnded_ = false;
+  std::vector<Deadline> wakes_;  ///< of children that stopped themselves
   std::vector<std::unique_ptr<ChildProcess>> children_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <signal.h>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct SuperviseOptions {
   std::function<std::vector<std::string>(int rank)> command;
   /// A child that outlives the first one's end by more than this is ended.
   Duration straggler = std::chrono::seconds(20);
+  /// Asked once each time a child has stopped: after how long it gets SIGCONT, nullopt: never.
+  std::function<std::optional<Duration>(int rank)> wakeAfter = {};
   /// All children together; zero: they bound themselves.
   Duration limit = Duration::zero();
 };

@@ -178,6 +178,16 @@ Status wakeBody(const std::string& where,
   return {};
 }
 
+void readChecksumBody(const std::string& where, const http::Response& response, Reply& reply) {
+  const auto body = parseJson(response.body);
+  const json::value* const sums = body ? member(*body, "checksums") : nullptr;
+  if (sums == nullptr || !sums->is_object()) {
+    reply.status = oddBody(where, response, "the parameters' checksums");
+    return;
+  }
+  reply.text = response.body;
+}
+
 void readBody(const Call& call,
               const http::Response& response,
               const EngineFeatures& features,
@@ -214,6 +224,9 @@ void readBody(const Call& call,
       break;
     case CallKind::kWake:
       reply.status = wakeBody(where, response, features);
+      break;
+    case CallKind::kChecksums:
+      readChecksumBody(where, response, reply);
       break;
     case CallKind::kIdentify:
     case CallKind::kMeasureLag:

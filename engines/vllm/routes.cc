@@ -117,6 +117,8 @@ EngineRequest requestFor(const Call& call, const PushConfig& push) {
     case CallKind::kWake:
       // Never without a tag: that would wake the scheduling as well.
       return post(name, "?tags=" + call.tag);
+    case CallKind::kChecksums:
+      return postBody(name, R"({"action":"checksum"})");
     case CallKind::kResume:
     case CallKind::kShutdown:
     case CallKind::kIdentify:
@@ -138,6 +140,7 @@ bool reachesWorkers(CallKind kind) {
     case CallKind::kReadSession:
     case CallKind::kMeasureLag:
     case CallKind::kWake:
+    case CallKind::kChecksums:
       return true;
     case CallKind::kIdentify:
     case CallKind::kReadPaused:

@@ -62,9 +62,9 @@ class Agreement {
   virtual Result<Verdict> vote(const VoteKey& key, const Ballot& ballot, Deadline deadline) = 0;
   /// Rank 0's bytes on every rank. `bytes` is ignored on the others. At most 64 MiB.
   virtual Result<std::string> share(const VoteKey& key, std::string bytes, Deadline deadline) = 0;
-  /// Ends the current or the next call with `reason`. Sticky until open(). Any thread, never
-  /// blocks.
-  virtual void interrupt(const Status& reason) noexcept = 0;
+  /// Ends the current or the next call of push `epoch` with `reason`, its open() included even if
+  /// that has not begun. Sticky until the open() of another push. Any thread, never blocks.
+  virtual void interrupt(std::uint64_t epoch, const Status& reason) noexcept = 0;
 };
 
 }  // namespace pushrod

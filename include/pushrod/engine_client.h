@@ -27,13 +27,14 @@ enum class CallKind : std::uint8_t {
   kShutdown,    ///< POST /shutdown_weight_transfer_engine
   kInit,        ///< POST /init_weight_transfer_engine with Call::body as init_info
   kStart,
-  kUpdate,  ///< POST /update_weights with Call::body as update_info
-  kFinish,  ///< POST /finish_weight_update, with Call::version when hasVersion
-  kFlush,   ///< prefix and other caches
-  kWake,    ///< POST /wake_up with Call::tag
+  kUpdate,     ///< POST /update_weights with Call::body as update_info
+  kFinish,     ///< POST /finish_weight_update, with Call::version when hasVersion
+  kFlush,      ///< prefix and other caches
+  kChecksums,  ///< POST /weight_checker -> Reply::text, {"checksums": {parameter: SHA-256}}
+  kWake,       ///< POST /wake_up with Call::tag
 };
 
-inline constexpr std::size_t kCallKindCount = 15;
+inline constexpr std::size_t kCallKindCount = 16;
 
 /// The route's last path element, e.g. "finish_weight_update"; "identify" and "measure_lag" for the
 /// composite ones.
@@ -91,7 +92,7 @@ struct Reply {
   bool lost = false;         ///< the engine cannot be used until it is restarted (P16)
   int lag = 0;               ///< largest reply lag of its workers known after this call
   std::optional<bool> flag;  ///< kReadPaused, kReadSession
-  std::string text;          ///< kReadVersion
+  std::string text;          ///< kReadVersion, kChecksums
   std::shared_ptr<const EngineIdentity> identity;  ///< kIdentify
 };
 

@@ -14,6 +14,8 @@ namespace pushrod::orchestrator {
 
 /// One blocking action of the push table, to be done on the trainer's thread.
 struct CallerRequest {
+  /// Set: run this and nothing else; its status is the result's.
+  std::function<Status()> hook;
   ActionKind kind = ActionKind::kVote;
   VoteKey key;        ///< kMeet: its epoch; kVote, kShare, kPrepare
   Ballot ballot;      ///< kVote

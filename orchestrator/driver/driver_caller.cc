@@ -299,13 +299,14 @@ Result<Plan> PushDriver::makePlan() {
   return plan;
 }
 
-void PushDriver::startPrepare() {
+/// With a `refusal` it only takes part, so that the others need not wait.
+void PushDriver::startPrepare(const Status& refusal) {
   CallerRequest request;
   request.kind = ActionKind::kPrepare;
   request.key = key();
   request.deadline = voteDeadline();
-  prepareError_ = Status();
-  if (state_.leader) {
+  prepareError_ = refusal;
+  if (state_.leader && refusal.ok()) {
     Result<Plan> plan = makePlan();
     const Status announced = plan.ok() ? announceChannel() : plan.status();
     if (announced.ok()) {

@@ -178,8 +178,10 @@ void PushDriver::feed(const Event& event) {
   if (state_.phase != before) {
     enterPhase(before);
   }
-  for (const Action& action : result.actions) {
-    perform(action);
+  performAll(result.actions);
+  if (hookBusy_ && (event.kind == EventKind::kPeerStop || event.kind == EventKind::kPeerLost ||
+                    event.kind == EventKind::kExpired || event.kind == EventKind::kCancelled)) {
+    abortSource();
   }
 }
 
@@ -205,6 +207,7 @@ void PushDriver::enterPhase(Phase from) {
       failedIn_ == Phase::kIdle) {
     failedIn_ = from;
   }
+  hookDue_ = push_.onPhase != nullptr;
   parts_.link.setPosition(key());
   parts_.observer.onPhase(from, seconds, state_.phase, state_.attempt);
 }
@@ -234,7 +237,7 @@ void PushDriver::perform(const Action& action) {
       startShare();
       return;
     case ActionKind::kPrepare:
-      startPrepare();
+      startPrepare(Status());
       return;
     case ActionKind::kStartGoal:
       startGoal();

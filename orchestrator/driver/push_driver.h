@@ -49,6 +49,8 @@ struct DriverPush {
   /// Names that an earlier push of this job had (P18); null: none was made.
   std::shared_ptr<const std::set<std::string>> earlierNames;
   std::function<std::string(std::string_view mine, std::string_view rank0)> compareAgreement;
+  /// PushRequest::onPhase; null: none.
+  std::function<Status(Phase, int attempt)> onPhase;
 };
 
 /// Performs the push table's actions and turns completions into events: the same in production and
@@ -91,6 +93,13 @@ class PushDriver final : public RankLinkListener {
   void perform(const Action& action);
   void enterPhase(Phase from);
 
+  // The trainer's own observer of phases (driver_hook.cc).
+  void performAll(const Actions& actions);
+  void hold(const Actions& actions);
+  void onHook(const Status& status);
+  void performFailed(const Action& action, const Status& failure);
+  void tell(Event event);
+
   // Caller operations (driver_caller.cc).
   void call(CallerRequest request);
   void onCaller(ActionKind kind, Stage stage, CallerResult result);
@@ -100,7 +109,7 @@ class PushDriver final : public RankLinkListener {
   void onItem(const CallerResult& result, Stage stage);
   void startVote();
   void startShare();
-  void startPrepare();
+  void startPrepare(const Status& refusal);
   [[nodiscard]] Result<Plan> makePlan();
   void callSource(CallerRequest request);
   void abortSource();
@@ -184,6 +193,9 @@ class PushDriver final : public RankLinkListener {
   Status prepareError_;
   Status gatherExpired_;
   Status planeFailure_;
+  bool hookDue_ = false;   ///< the phase's observer was not asked yet
+  bool hookBusy_ = false;  ///< it runs; what the table ordered meanwhile is in held_
+  Actions held_;
   Phase failedIn_ = Phase::kIdle;
   bool announced_ = false;  ///< a channel is announced and not yet opened
   bool verdictUnknown_ = false;

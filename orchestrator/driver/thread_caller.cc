@@ -15,7 +15,7 @@ Status thrown(const char* where, const std::exception& error) {
                 std::string("the weight source threw in ") + where + ": " + error.what());
 }
 
-CallerResult failure(Status status) {
+CallerResult resultOf(Status status) {
   CallerResult result;
   result.status = std::move(status);
   return result;
@@ -52,6 +52,7 @@ void ThreadCaller::stop() {
 }
 
 void ThreadCaller::perform(CallerRequest request, Done done) {
+  epoch_ = request.key.epoch;
   const std::lock_guard lock(mutex_);
   job_.emplace(Job{std::move(request), std::move(done)});
   changed_.notify_all();
@@ -68,10 +69,22 @@ void ThreadCaller::interruptPlane(const Status& reason) {
 }
 
 void ThreadCaller::interruptVote(const Status& reason) {
-  parts_.agreement.interrupt(reason);
+  parts_.agreement.interrupt(epoch_, reason);
+}
+
+CallerResult ThreadCaller::runHook(const CallerRequest& request) {
+  try {
+    return resultOf(request.hook());
+  } catch (const std::exception& error) {
+    return resultOf(
+        Status(Code::kInternal, std::string("the observer of phases threw: ") + error.what()));
+  }
 }
 
 CallerResult ThreadCaller::work(const CallerRequest& request) {
+  if (request.hook) {
+    return runHook(request);
+  }
   CallerResult result;
   switch (request.kind) {
     case ActionKind::kMeet:
@@ -81,7 +94,7 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
       Result<Verdict> verdict =
           parts_.agreement.vote(request.key, request.ballot, request.deadline);
       if (!verdict.ok()) {
-        return failure(verdict.status());
+        return resultOf(verdict.status());
       }
       result.verdict = std::move(*verdict);
       return result;
@@ -91,7 +104,7 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
       Result<std::string> bytes =
           parts_.agreement.share(request.key, request.bytes, request.deadline);
       if (!bytes.ok()) {
-        return failure(bytes.status());
+        return resultOf(bytes.status());
       }
       result.bytes = std::move(*bytes);
       return result;
@@ -124,7 +137,7 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
     case ActionKind::kFinish:
       break;
   }
-  return failure(
+  return resultOf(
       Status(Code::kInternal, std::string(actionName(request.kind)) + " is no caller operation"));
 }
 
@@ -147,13 +160,13 @@ CallerResult ThreadCaller::sourceManifest() {
   try {
     Result<Manifest> manifest = parts_.source.manifest();
     if (!manifest.ok()) {
-      return failure(manifest.status());
+      return resultOf(manifest.status());
     }
     Manifest declared = transports::declareDtypes(std::move(*manifest), parts_.push.dtypes);
     result.status = transports::validateManifest(declared);
     result.manifest = std::make_shared<const Manifest>(std::move(declared));
   } catch (const std::exception& error) {
-    return failure(thrown("manifest()", error));
+    return resultOf(thrown("manifest()", error));
   }
   return result;
 }
@@ -181,7 +194,7 @@ CallerResult ThreadCaller::sourceNext() {
     view_.reset();
     Result<std::optional<TensorView>> next = parts_.source.next();
     if (!next.ok()) {
-      return failure(next.status());
+      return resultOf(next.status());
     }
     if (!next->has_value()) {
       result.end = true;
@@ -190,7 +203,7 @@ CallerResult ThreadCaller::sourceNext() {
     }
     view_ = std::move(**next);
   } catch (const std::exception& error) {
-    return failure(thrown("next()", error));
+    return resultOf(thrown("next()", error));
   }
   result.mismatch = checker_->check(index_, *view_);
   if (result.mismatch.ok()) {

@@ -47,6 +47,7 @@ class ThreadCaller final : public Caller {
   };
 
   CallerResult work(const CallerRequest& request);
+  static CallerResult runHook(const CallerRequest& request);
   CallerResult sourceRecover();
   CallerResult sourceManifest();
   CallerResult sourceBegin(const CallerRequest& request);
@@ -54,6 +55,7 @@ class ThreadCaller final : public Caller {
   CallerResult planePut(const CallerRequest& request);
 
   CallerParts parts_;
+  std::uint64_t epoch_ = 0;  ///< of the last request; the control thread only
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Job> job_;

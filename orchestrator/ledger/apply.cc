@@ -320,6 +320,8 @@ Ledger apply(
     case CallKind::kWake:
       applyWake(ledger, call, reply);
       break;
+    case CallKind::kChecksums:
+      break;
   }
   applyFailure(ledger, goal, reply, facts);
   return ledger;

@@ -12,6 +12,7 @@ import unittest
 
 import harness
 from outcome import SHORT, Case
+from servers import Flood, Relay, answer
 
 
 def listeners(pid):
@@ -121,56 +122,6 @@ class Case24(Case):
         self.assertLess(pushed.seconds, 8 * harness.SLOW)
 
 
-class Relay:
-    """A TCP relay in front of an engine that ends connections as a server may."""
-
-    def __init__(self, engine, idle=None, after_reply=False):
-        self.name, self.engine, self.idle, self.after_reply = engine.name, engine, idle, after_reply
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.closed = 0
-        self.threads = [threading.Thread(target=self.serve)]
-        self.threads[0].start()
-
-    def serve(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            thread = threading.Thread(target=self.carry, args=(client,))
-            self.threads.append(thread)
-            thread.start()
-
-    def carry(self, client):
-        with client, socket.create_connection(("127.0.0.1", self.engine.port)) as server:
-            answering = False
-            while True:
-                # Idle only where nothing is owed.
-                limit = None if answering else self.idle
-                if self.after_reply and answering:
-                    limit = 0.2
-                ready, _, _ = select.select([client, server], [], [], limit)
-                if not ready:
-                    self.closed += 1
-                    return
-                for source in ready:
-                    try:
-                        data = source.recv(65536)
-                        if not data:
-                            return
-                        (server if source is client else client).sendall(data)
-                    except OSError:
-                        return
-                    answering = source is server if self.after_reply else source is client
-
-    def stop(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for thread in self.threads:
-            thread.join()
-
-
 class Case25(Case):
     """The server drops idle keep-alive connections."""
 
@@ -196,10 +147,6 @@ class Case25(Case):
 
     def test_after_each_reply_without_a_word(self):
         self.through(1, after_reply=True)
-
-
-def answer(head, body):
-    return f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{head}\r\n\r\n".encode() + body
 
 
 class Case26(Case):
@@ -245,41 +192,6 @@ class Case26(Case):
         self.assertEqual(pushed.report["first_cause"]["engine"], "flood")
         self.assertGreater(server.most, 1 << 20)
         self.assertLess(server.most, 32 << 20)
-
-
-class Flood:
-    """Answers everything with chunks without an end, and counts what a connection takes."""
-
-    name = "flood"
-
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.most = 0
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    def serve(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            with client:
-                client.settimeout(5)
-                try:
-                    if client.recv(65536):
-                        client.sendall(answer("Transfer-Encoding: chunked", b""))
-                        for count in range(64):
-                            client.sendall(b"100000\r\n" + b"9" * (1 << 20) + b"\r\n")
-                            self.most = max(self.most, (count + 1) << 20)
-                except OSError:
-                    continue
-
-    def stop(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join()
 
 
 class Case27(Case):

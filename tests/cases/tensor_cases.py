@@ -3,7 +3,6 @@
 
 import re
 import struct
-import json
 import subprocess
 import unittest
 
@@ -82,12 +81,12 @@ class Case30(Case):
         """{section: [keys]} of the effective configuration; "" holds the keys of no section."""
         sections, section = {"": []}, ""
         for line in text.splitlines():
-            found = re.match(r"^(\w+):\s*(.*?)\s*(?:#.*)?$", line)
-            if found:
+            found = re.match(r"^(\w+):\s*(.*?)\s*$", line)
+            if found and found[2]:
+                sections[""].append(found[1])
+            elif found:
                 section = found[1]
-                (sections[""] if found[2] else sections.setdefault(section, [])).append(
-                    found[1]) if found[2] else sections.setdefault(section, [])
-                continue
+                sections[section] = []
             found = re.match(r"^  (\w+):", line)
             if found and section != "engines":
                 sections[section].append(found[1])

@@ -110,7 +110,7 @@ TEST(TranscriptsTest, EveryProfileHasEverySceneOfTheNewestOne) {
 // The server must be as strict as it says; its own failures are caught here.
 TEST(CannedEngineTest, AnotherRequestAndOneThatNeverCameFailTheTest) {
   const Passage paused{"GET", "/is_paused", nullptr, 200, "c1.4", R"({"is_paused":true})", 1};
-  const auto failuresOf = [&paused](std::vector<Passage> passages, CallKind asked) {
+  const auto failuresOf = [](std::vector<Passage> passages, CallKind asked) {
     ::testing::TestPartResultArray results;
     const ::testing::ScopedFakeTestPartResultReporter catching(
         ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);

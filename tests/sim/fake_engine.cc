@@ -116,6 +116,7 @@ void FakeEngine::serve() {
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
     case CallKind::kWake:
+    case CallKind::kChecksums:
       break;
   }
   done(std::move(reply));

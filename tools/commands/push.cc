@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "tools/commands/rank_flags.h"
 #include "tools/push_options.h"
 #include "tools/push_parent.h"
 #include "tools/rank_runner.h"
@@ -11,13 +12,9 @@
 namespace pushrod::tools {
 namespace {
 
-constexpr int kMostRanks = 256;
-
 /// What CLI11 cannot say about combinations of options.
 void checkCombination(const PushOptions& options) {
-  if (options.rank.has_value() != options.worldSize.has_value()) {
-    throw CLI::ValidationError("--rank and --world-size", "go together; give both or neither");
-  }
+  checkRankFlags(options);
   if (!options.orders && options.checkpoint.empty()) {
     throw CLI::RequiredError("--checkpoint");
   }
@@ -39,22 +36,10 @@ void addPushCommand(CLI::App& app, int& exitCode) {
   const auto options = std::make_shared<PushOptions>();
   CLI::App* push = app.add_subcommand(
       "push", "Push a Hugging Face checkpoint folder (safetensors) to the engines");
-  push->add_option("--config", options->config, "Configuration file (YAML)")->required();
+  addRankFlags(*push, *options);
   push->add_option("--checkpoint", options->checkpoint, "Checkpoint folder")->type_name("DIR");
   push->add_option("--version", options->version, "Version that the engines shall report");
-  push->add_option("--report", options->report, "Write the push report (JSON) to this file")
-      ->type_name("FILE");
-  CLI::Option* ranks =
-      push->add_option("--ranks", options->ranks, "Start so many local ranks and supervise them")
-          ->check(CLI::Range(1, kMostRanks));
-  push->add_option("--rank", options->rank, "This process's rank, instead of the launcher's word")
-      ->check(CLI::NonNegativeNumber)
-      ->excludes(ranks);
-  push->add_option("--world-size", options->worldSize, "Number of ranks")
-      ->check(CLI::PositiveNumber)
-      ->excludes(ranks);
-  // Between this program's own processes; an empty group keeps them out of --help.
-  push->add_option("--supervised", options->folder)->group("");
+  // Between this program's own processes; an empty group keeps it out of --help.
   push->add_flag("--orders", options->orders)->group("");
   push->callback([options, &exitCode] {
     checkCombination(*options);

@@ -96,8 +96,13 @@ class TreeBuilder {
     return integer(false, value, error);
   }
 
-  bool on_double(double, json::string_view, Error& error) {
-    return add(JsonNode::Kind::kOtherNumber, error) != nullptr;
+  bool on_double(double value, json::string_view, Error& error) {
+    JsonNode* node = add(JsonNode::Kind::kOtherNumber, error);
+    if (node == nullptr) {
+      return false;
+    }
+    node->number = value;
+    return true;
   }
 
   bool on_bool(bool value, Error& error) {

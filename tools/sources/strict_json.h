@@ -13,14 +13,14 @@
 namespace pushrod::tools {
 
 /// A parsed JSON value that keeps the order of members, as checkpoint headers need it. A plain
-/// value; numbers that are no 64-bit integers have kind kOtherNumber and no value, since nothing in
-/// a checkpoint's bookkeeping may be one.
+/// value; numbers that are no 64-bit integers have kind kOtherNumber.
 struct JsonNode {
   enum class Kind : std::uint8_t { kNull, kBool, kInteger, kOtherNumber, kString, kArray, kObject };
 
   Kind kind = Kind::kNull;
   bool negative = false;          ///< kInteger: value is -magnitude
   std::uint64_t magnitude = 0;    ///< kInteger; kBool: 0 or 1
+  double number = 0;              ///< kOtherNumber
   std::string text;               ///< kString
   std::vector<JsonNode> items;    ///< kArray; kObject: the members' values
   std::vector<std::string> keys;  ///< kObject: one per item

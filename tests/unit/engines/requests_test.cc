@@ -93,6 +93,17 @@ TEST(RequestsTest, FlushOfTheExternalCacheIsAskedFor) {
   EXPECT_EQ(rig.server().seen.front().line, "POST /reset_prefix_cache?reset_external=true");
 }
 
+TEST(RequestsTest, ChecksumsAreAskedForAndHandedOn) {
+  ClientRig rig;
+  rig.identify();
+  const std::string sums = R"({"checksums":{"dp0:pp0:pcp0:tp0:w":"ab"}})";
+  rig.on("/weight_checker", {ScriptedReply::json(200, sums), ScriptedReply::json(200, "{}")});
+  const Reply reply = rig.run(CallKind::kChecksums);
+  EXPECT_TRUE(reply.status.ok());
+  EXPECT_EQ(reply.text, sums);
+  EXPECT_FALSE(rig.run(CallKind::kChecksums).status.ok());
+}
+
 TEST(RequestsTest, WhatIsSafeIsRepeated) {
   const std::vector<ScriptedReply> trouble = {
       ScriptedReply::reset(), ScriptedReply::json(503, ""), ScriptedReply::json(429, "")};

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 /// A port on which connecting neither succeeds nor fails: its queue is full.
 class BlackHole {
  public:
-  explicit BlackHole(int family = AF_INET, std::uint16_t port = 0) : family_(family) {
+  explicit BlackHole(int family = AF_INET, std::uint16_t port = 0) {
     sockaddr_storage address{};
     socklen_t size = sizeof(sockaddr_in);
     if (family == AF_INET6) {
@@ -58,7 +58,6 @@ class BlackHole {
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
  private:
-  int family_;
   std::vector<int> descriptors_;
   std::uint16_t port_ = 0;
   bool usable_ = false;

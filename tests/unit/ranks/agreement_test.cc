@@ -27,7 +27,7 @@ TEST(SoloTest, OneRankNeedsNobody) {
   EXPECT_EQ(verdict->first.origin().rank, 0);
   EXPECT_EQ(verdict->decision, Decision::kFail);
   EXPECT_EQ(member.agreement().share(keyOf(1, 1), "text", in(kPatience)).value(), "text");
-  member.agreement().interrupt(Status(Code::kCancelled, "stop"));
+  member.agreement().interrupt(1, Status(Code::kCancelled, "stop"));
   EXPECT_EQ(member.agreement().vote(keyOf(1, 2), {}, in(kPatience)).status().code(),
             Code::kCancelled);
   ASSERT_TRUE(member.agreement().open(2, in(kPatience)));
@@ -184,7 +184,7 @@ TEST(AgreementTest, RankThatClosedItsConnectionsAfterAPushIsMetAgain) {
     EXPECT_TRUE(member.agreement().vote(keyOf(1), {}, in(kPatience)));
   });
   // Only one rank gives up, when the others are done.
-  job[10].agreement().interrupt(Status(Code::kCancelled, "late"));
+  job[10].agreement().interrupt(1, Status(Code::kCancelled, "late"));
   EXPECT_FALSE(job[10].agreement().vote(keyOf(1, 1), {}, in(kPatience)));
   job.open(2);
   job.everyone([](int, Member& member) {
@@ -205,7 +205,7 @@ TEST(AgreementTest, InterruptEndsAWaitingVoteAndIsSticky) {
       return job[waiting].agreement().vote(keyOf(epoch), {}, in(kPatience)).status();
     });
     const auto begin = std::chrono::steady_clock::now();
-    job[waiting].agreement().interrupt(Status(Code::kAborted, "rank 2 failed"));
+    job[waiting].agreement().interrupt(epoch, Status(Code::kAborted, "rank 2 failed"));
     const Status status = vote.get();
     EXPECT_EQ(status.code(), Code::kAborted);
     EXPECT_EQ(status.message(), "rank 2 failed");
@@ -220,14 +220,25 @@ TEST(AgreementTest, InterruptEndsAWaitingVoteAndIsSticky) {
 }
 
 TEST(AgreementTest, InterruptEndsAnOpenThatWaitsForOthers) {
-  LocalJob job(2);
-  auto open =
-      std::async(std::launch::async, [&] { return job[1].agreement().open(1, in(kPatience)); });
-  // open() forgets interrupts before it, so this is repeated until it has heard one.
-  while (open.wait_for(Duration{20}) != std::future_status::ready) {
-    job[1].agreement().interrupt(Status(Code::kCancelled, "stop"));
+  // The interrupt may come before the caller's thread is in its open().
+  for (const bool before : {true, false}) {
+    LocalJob job(2);
+    const Status stop(Code::kCancelled, "stop");
+    if (before) {
+      job[1].agreement().interrupt(1, stop);
+    }
+    auto open =
+        std::async(std::launch::async, [&] { return job[1].agreement().open(1, in(kPatience)); });
+    job[1].agreement().interrupt(1, stop);
+    ASSERT_EQ(open.wait_for(Duration{5000}), std::future_status::ready);
+    EXPECT_EQ(open.get().code(), Code::kCancelled);
   }
-  EXPECT_EQ(open.get().code(), Code::kCancelled);
+}
+
+TEST(AgreementTest, AnInterruptOfAnEarlierPushIsForgotten) {
+  LocalJob job(2);
+  job[1].agreement().interrupt(1, Status(Code::kCancelled, "stop"));
+  job.open(2);
 }
 
 TEST(AgreementTest, VoteWithoutALateRankEndsByItsDeadline) {

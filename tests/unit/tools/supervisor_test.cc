@@ -63,6 +63,21 @@ TEST(Supervisor, StragglersAreEndedAlsoWhenStopped) {
   EXPECT_TRUE(result->ends[2].killed);
 }
 
+TEST(Supervisor, AStoppedChildIsWokenWhenPlanned) {
+  SuperviseOptions options =
+      each({"kill -STOP $$; exit 0", "kill -STOP $$; kill -STOP $$; exit 2"});
+  std::vector<int> asked;
+  options.straggler = seconds(10);
+  options.wakeAfter = [&asked](int rank) {
+    asked.push_back(rank);
+    return std::optional<Duration>(std::chrono::milliseconds(50));
+  };
+  const auto result = supervise(options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->ends, (std::vector<ChildEnd>{{.code = 0}, {.code = 2}}));
+  EXPECT_THAT(asked, ::testing::UnorderedElementsAre(0, 1, 1));
+}
+
 TEST(Supervisor, TheLimitHoldsWhenNobodyEnds) {
   SuperviseOptions options = each({"exec sleep 100"});
   options.limit = std::chrono::milliseconds(100);
