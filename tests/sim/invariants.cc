@@ -120,12 +120,14 @@ void Invariants::checkOneVerdict(const std::vector<RankEnd>& ends) {
   }
 }
 
-/// A rank that did not hear the last vote does not know that the push is done.
+/// Rank 0 does not know that the push is done when it did not hear the last vote. The others may
+/// have rank 0's own word by the link.
 void Invariants::checkLostVerdict(const std::vector<RankEnd>& ends,
                                   const FaultPlan& plan,
                                   const FaultSite& site) {
   const std::string last = std::string(phaseName(Phase::kVerdict)) + ", step";
-  if (plan.kind != FaultKind::kVerdictLost || site.what.find(last) == std::string::npos) {
+  if (plan.kind != FaultKind::kVerdictLost || site.rank != 0 ||
+      site.what.find(last) == std::string::npos) {
     return;
   }
   const RankEnd& end = ends[static_cast<std::size_t>(site.rank)];

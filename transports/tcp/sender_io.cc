@@ -174,10 +174,8 @@ void Sender::abortFrameTo(const Connection& connection, const std::string& reaso
 }
 
 void Sender::sayGoodbye() {
-  // It comes back inside the worker's own error, and that one in ours: shorter than it might be.
-  constexpr std::size_t kTold = 256;
-  static_assert(kTold <= kLongestReason);
-  const std::string reason(utf8Prefix(stopReason_.message(), kTold));
+  // Without where and when: it comes back inside the worker's own error, and that one in ours.
+  const std::string reason(utf8Prefix(stopReason_.message(), kLongestReason));
   for (const Connection& connection : connections_) {
     // Inside a frame the worker would take the abort for payload; there the close has to do.
     if (connection.fd.valid() && connection.offset == 0) {
