@@ -226,12 +226,17 @@ class Ranks(harness.Case):
         self.assertTrue(engine.state()["paused"])
 
     def test_a_closed_terminal_is_a_stop_order_too(self):
-        engine, ranks = self.stuck_push(2)
+        engine = self.engine("e0")
+        config = self.config([engine], timeouts={"drain": "30s", "request": "30s"})
+        folder, _ = self.checkpoint("v1", harness.layered("1"))
+        engine.faults({"route": "update_weights", "nth": 1, "do": "hang"})
+        ranks = self.ranks(config, folder, "1", 2)
+        self.await_that(lambda: engine.calls("update_weights"), 30, "the update")
         ranks[0].send_signal(signal.SIGHUP)
-        self.assert_ended(0, 129, limit=20)
-        self.assert_ended(1, 3, limit=20)
+        self.assert_ended(0, 129)
+        self.assert_ended(1, 3)
         state = engine.state()
-        self.assertEqual((state["session"], state["paused"]), ("closed", True))
+        self.assertEqual((state["session"], state["paused"]), ("closed", True), self.rank_log(0))
 
     def test_rank_zero_writes_the_report_of_a_failed_push(self):
         engine = self.engine("e0")
