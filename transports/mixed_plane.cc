@@ -20,11 +20,14 @@ Result<std::vector<std::string>> MixedPlane::announce(const ChannelSpec& spec) {
     parts_.push_back({takes ? chunked_.get() : streamed_.get(), own.engines.size()});
     own.engines.push_back(engine);
   }
-  Result<std::vector<std::string>> chunkedTexts = chunked_->announce(chunked);
+  streams_ = !streamed.engines.empty();
+  shares_ = !chunked.engines.empty();
+  std::vector<std::string> none;
+  Result<std::vector<std::string>> chunkedTexts = shares_ ? chunked_->announce(chunked) : none;
   if (!chunkedTexts.ok()) {
     return chunkedTexts.status();
   }
-  Result<std::vector<std::string>> streamedTexts = streamed_->announce(streamed);
+  Result<std::vector<std::string>> streamedTexts = streams_ ? streamed_->announce(streamed) : none;
   if (!streamedTexts.ok()) {
     return streamedTexts.status();
   }
@@ -37,12 +40,13 @@ Result<std::vector<std::string>> MixedPlane::announce(const ChannelSpec& spec) {
 }
 
 bool MixedPlane::ready() const {
-  return streamed_->ready() && chunked_->ready();
+  return (streams_ || shares_) && (!streams_ || streamed_->ready()) &&
+         (!shares_ || chunked_->ready());
 }
 
 Status MixedPlane::open(Deadline deadline) {
-  const Status opened = chunked_->open(deadline);
-  return opened.ok() ? streamed_->open(deadline) : opened;
+  const Status opened = shares_ ? chunked_->open(deadline) : Status();
+  return opened.ok() && streams_ ? streamed_->open(deadline) : opened;
 }
 
 Result<std::string> MixedPlane::updateInfo(const Manifest& manifest) {
@@ -51,20 +55,22 @@ Result<std::string> MixedPlane::updateInfo(const Manifest& manifest) {
 
 Status MixedPlane::begin(const Manifest& manifest) {
   // Both, so that an interrupt of the last pass holds in neither.
-  Status status = chunked_->begin(manifest);
-  status.merge(streamed_->begin(manifest));
+  Status status = shares_ ? chunked_->begin(manifest) : Status();
+  if (streams_) {
+    status.merge(streamed_->begin(manifest));
+  }
   return status;
 }
 
 Status MixedPlane::put(const TensorSpec& spec, const TensorView& view, Deadline deadline) {
   // The streamed one sends on by itself while the other may wait for answers.
-  const Status sent = streamed_->put(spec, view, deadline);
-  return sent.ok() ? chunked_->put(spec, view, deadline) : sent;
+  const Status sent = streams_ ? streamed_->put(spec, view, deadline) : Status();
+  return sent.ok() && shares_ ? chunked_->put(spec, view, deadline) : sent;
 }
 
 Status MixedPlane::flush(Deadline deadline) {
-  const Status flushed = chunked_->flush(deadline);
-  return flushed.ok() ? streamed_->flush(deadline) : flushed;
+  const Status flushed = shares_ ? chunked_->flush(deadline) : Status();
+  return flushed.ok() && streams_ ? streamed_->flush(deadline) : flushed;
 }
 
 void MixedPlane::interrupt(const Status& reason) noexcept {

@@ -36,7 +36,9 @@ class MixedPlane final : public DataPlane {
   void abort(const Status& reason) noexcept override;
   [[nodiscard]] std::uint64_t bytesSent(std::size_t engine) const override;
 
-  [[nodiscard]] std::uint64_t casts() const override { return streamed_->casts(); }
+  [[nodiscard]] std::uint64_t casts() const override {
+    return streams_ ? streamed_->casts() : chunked_->casts();
+  }
 
   [[nodiscard]] std::uint64_t bufferBytes() const override;
   [[nodiscard]] std::uint64_t inFlightBytes() const override;
@@ -53,6 +55,9 @@ class MixedPlane final : public DataPlane {
   std::unique_ptr<DataPlane> chunked_;
   const ChunkUpdates& chunks_;
   std::vector<Part> parts_;  ///< control thread
+  /// Whether a plane has engines in this channel; one that has none is left alone.
+  bool streams_ = false;
+  bool shares_ = false;
 };
 
 }  // namespace pushrod::transports

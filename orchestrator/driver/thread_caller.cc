@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "orchestrator/plan.h"
+
 namespace pushrod::orchestrator {
 
 namespace {
@@ -107,6 +109,9 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
         return resultOf(bytes.status());
       }
       result.bytes = std::move(*bytes);
+      if (request.kind == ActionKind::kPrepare) {
+        result.prepared = prepareChunks(request, result.bytes);
+      }
       return result;
     }
     case ActionKind::kSourceManifest:
@@ -139,6 +144,21 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
   }
   return resultOf(
       Status(Code::kInternal, std::string(actionName(request.kind)) + " is no caller operation"));
+}
+
+/// Here and not on the control thread: allocating large memory takes a while.
+Status ThreadCaller::prepareChunks(const CallerRequest& request, const std::string& text) {
+  const Result<Plan> plan = Plan::decode(text, request.manifest->tensors.size());
+  if (!plan.ok() || !plan->packs(parts_.rank)) {
+    // A plan that is none is told by the driver.
+    return {};
+  }
+  if (parts_.chunks == nullptr) {
+    return Status(Code::kInvalidArgument,
+                  "rank 0 wants this rank to pack for transport shm, which this rank's engine list "
+                  "does not use; give all ranks the same engine list");
+  }
+  return parts_.chunks->prepare(*request.manifest, plan->segments);
 }
 
 CallerResult ThreadCaller::sourceRecover() {

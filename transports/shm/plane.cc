@@ -55,7 +55,7 @@ void ShmPlane::abort(const Status& /*reason*/) noexcept {
 }
 
 bool ShmPlane::takes(const std::string& engine) const {
-  return options_.engines.contains(engine);
+  return options_.takes(engine);
 }
 
 Result<ChunkPass> ShmPlane::plan(const Manifest& manifest) {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +29,8 @@ struct ShmOptions {
   std::string job;
   int rank = 0;
   TransportConfig transport;
-  std::set<std::string> engines;  ///< rank 0: names of those that use shm
+  /// Rank 0: whether the engine of this name uses shm. Control thread.
+  std::function<bool(const std::string& engine)> takes;
   /// Rank 0: every rank's host id, by rank. Called once the ranks have met.
   std::function<std::vector<std::string>()> hostIds;
 };

@@ -58,7 +58,7 @@ inline ShmOptions optionsOf(std::uint64_t buffer, int buffers = 2, int rank = 0)
   options.rank = rank;
   options.transport.buffer = buffer;
   options.transport.buffers = buffers;
-  options.engines = {"e0", "e1"};
+  options.takes = [](const std::string& engine) { return engine == "e0" || engine == "e1"; };
   options.hostIds = [] { return std::vector<std::string>{"h0", "h1", "h0"}; };
   return options;
 }
