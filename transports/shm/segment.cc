@@ -104,7 +104,8 @@ Status Segment::allocate(std::uint64_t bytes) {
     error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   }
   if (error == 0) {
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    // Page tables are filled here too: later it would be done while generation is paused.
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     error = memory == MAP_FAILED ? errno : 0;
     data_ = memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
     size_ = memory == MAP_FAILED ? 0 : bytes;
