@@ -102,18 +102,8 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
       return result;
     }
     case ActionKind::kShare:
-    case ActionKind::kPrepare: {
-      Result<std::string> bytes =
-          parts_.agreement.share(request.key, request.bytes, request.deadline);
-      if (!bytes.ok()) {
-        return resultOf(bytes.status());
-      }
-      result.bytes = std::move(*bytes);
-      if (request.kind == ActionKind::kPrepare) {
-        result.prepared = prepareChunks(request, result.bytes);
-      }
-      return result;
-    }
+    case ActionKind::kPrepare:
+      return share(request);
     case ActionKind::kSourceManifest:
       return sourceManifest();
     case ActionKind::kSourceBegin:
@@ -144,6 +134,19 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
   }
   return resultOf(
       Status(Code::kInternal, std::string(actionName(request.kind)) + " is no caller operation"));
+}
+
+CallerResult ThreadCaller::share(const CallerRequest& request) {
+  Result<std::string> bytes = parts_.agreement.share(request.key, request.bytes, request.deadline);
+  if (!bytes.ok()) {
+    return resultOf(bytes.status());
+  }
+  CallerResult result;
+  result.bytes = std::move(*bytes);
+  if (request.kind == ActionKind::kPrepare) {
+    result.prepared = prepareChunks(request, result.bytes);
+  }
+  return result;
 }
 
 /// Here and not on the control thread: allocating large memory takes a while.

@@ -55,6 +55,7 @@ class ThreadCaller final : public Caller {
   CallerResult sourceManifest();
   CallerResult sourceBegin(const CallerRequest& request);
   CallerResult sourceNext();
+  CallerResult share(const CallerRequest& request);
   Status prepareChunks(const CallerRequest& request, const std::string& text);
   CallerResult planePut(const CallerRequest& request);
 
