@@ -52,17 +52,6 @@ TEST(NextCall, AFirstPushAsksInThisOrder) {
   EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{CallKind::kResume}));
 }
 
-PushFacts chunkFacts(std::size_t chunks) {
-  PushFacts facts = theFacts();
-  std::vector<std::shared_ptr<const std::string>> bodies;
-  for (std::size_t i = 0; i < chunks; ++i) {
-    bodies.push_back(std::make_shared<const std::string>("chunk " + std::to_string(i)));
-  }
-  facts.chunkBodies =
-      std::make_shared<const std::vector<std::shared_ptr<const std::string>>>(std::move(bodies));
-  return facts;
-}
-
 TEST(NextCall, ChunksAreToldOneByOneAsTheyAreReady) {
   PushFacts facts = chunkFacts(3);
   Ledger ledger = pausedLedger();
