@@ -19,7 +19,7 @@ class ShmCase(harness.Case):
     def shm_engine(self, name, *flags):
         return self.engine(name, *flags, backend="shm")
 
-    def shm_config(self, engines, **sections):
+    def shm_config(self, engines, /, **sections):
         transport = {"buffer": f"{BUFFER // 1024}KiB", **sections.pop("transport", {})}
         return self.config(engines, transport=transport, **sections)
 
@@ -120,6 +120,25 @@ class Mixed(ShmCase):
             self.assertEqual(row["bytes"], report["bytes"] * (2 if row["name"] == "t0" else 1))
         self.assertEqual(len(engines[0].calls("update_weights")), 1)
         self.assertEqual(self.ours(), [])
+
+    def test_a_list_in_a_file_may_name_either_or_both(self):
+        folder, digests = self.model()
+        for kinds in (("shm", "shm"), ("tcp", "tcp"), ("tcp", "shm")):
+            with self.subTest(kinds=kinds):
+                engines = [self.engine(f"{kind}-{i}-{'-'.join(kinds)}", backend=kind)
+                           for i, kind in enumerate(kinds)]
+                names = self.folder / f"{'-'.join(kinds)}.yaml"
+                names.write_text("".join(
+                    f'- {{url: "{engine.url}", name: {engine.name}, transport: {engine.backend}}}\n'
+                    for engine in engines))
+                config = self.folder / "push.yaml"
+                config.write_text(
+                    f"job: test-{os.getpid()}\nengines: {{file: {names}}}\n"
+                    f'transport: {{kind: tcp, buffer: {BUFFER}B}}\nmetrics: {{listen: ""}}\n')
+                code, _, text = self.push(config, folder, "1", ranks=2)
+                self.assertEqual(code, 0, text)
+                for engine in engines:
+                    self.assert_current(engine, "1", digests)
 
     def test_a_failure_on_either_side_is_mended(self):
         folder, digests = self.model()
@@ -244,6 +263,18 @@ class Failures(ShmCase):
         state = engines[0].state()
         self.assertEqual((state["session"], state["resumes"]), ("closed", []))
         self.assertEqual(self.ours(), [])
+
+    def test_an_engine_lost_at_a_chunk_is_left_out_under_quarantine(self):
+        engines = [self.shm_engine("good"), self.shm_engine("bad"), self.engine("streamed")]
+        folder, digests = self.model()
+        engines[1].faults({"route": "update_weights", "nth": 1, "do": "die_after_chunks",
+                           "after_chunks": 1})
+        config = self.shm_config(engines, engines={"on_loss": "quarantine"})
+        code, report, text = self.push(config, folder, "1", ranks=2)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(report["dropped_engines"], ["bad"])
+        for engine in (engines[0], engines[2]):
+            self.assert_current(engine, "1", digests)
 
     def test_an_engine_that_never_answers_a_chunk_is_named(self):
         engines = [self.shm_engine("good"), self.shm_engine("stuck")]
