@@ -103,14 +103,16 @@ std::vector<Key<Config>> transportKeys() {
       sizeKey<C>(
           {"transport.buffer",
            "One packed buffer. `nccl` and `tcp` close it after the tensor that exceeds it: "
-           "the largest chunk is this plus the largest tensor."},
+           "the largest chunk is this plus the largest tensor. `ipc` and `shm` close it before, "
+           "and refuse a tensor that is larger."},
           1,
           kLargestBuffer,
           [](auto& c) -> auto& { return c.transport.buffer; }),
       integerKey<C>(
-          {"transport.buffers", "Packed buffers in flight."}, 1, 64, [](auto& c) -> auto& {
-            return c.transport.buffers;
-          }),
+          {"transport.buffers", "Packed buffers in flight; `shm` uses at least two."},
+          1,
+          64,
+          [](auto& c) -> auto& { return c.transport.buffers; }),
       switchKey<C>(
           {"transport.keep_buffers",
            "`false` frees them after each push (trainers that share their device)."},

@@ -24,23 +24,27 @@ std::string missing(const std::string& key, const std::string& value) {
   return key + ": " + value + " is not in this build";
 }
 
-/// What is wrong with the transports, empty when they are all tcp. The default counts only where an
-/// engine uses it.
+bool isBuilt(TransportKind kind) {
+  return kind == TransportKind::kTcp || kind == TransportKind::kShm;
+}
+
+/// What is wrong with the transports, empty when this build has them all. The default counts only
+/// where an engine uses it.
 std::string transportFault(const Config& config) {
   const auto& list = config.engines.list;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i].transport && *list[i].transport != TransportKind::kTcp) {
+    if (list[i].transport && !isBuilt(*list[i].transport)) {
       return missing("engines.list[" + std::to_string(i) + "].transport",
                      std::string(transportName(*list[i].transport))) +
-             ", which sends over tcp only; set it to tcp";
+             ", which sends over tcp and shm; set it to tcp or shm";
     }
   }
   const bool kindUsed = list.empty() || std::any_of(list.begin(), list.end(), [](const auto& e) {
                           return !e.transport.has_value();
                         });
-  if (kindUsed && config.transport.kind != TransportKind::kTcp) {
+  if (kindUsed && !isBuilt(config.transport.kind)) {
     return missing("transport.kind", std::string(transportName(config.transport.kind))) +
-           ", which sends over tcp only; set transport.kind: tcp";
+           ", which sends over tcp and shm; set transport.kind: tcp or shm";
   }
   return {};
 }

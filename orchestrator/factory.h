@@ -15,6 +15,7 @@
 
 #include "metrics/push_metrics.h"
 #include "net/io_executor.h"
+#include "transports/chunk_updates.h"
 
 namespace pushrod::orchestrator {
 
@@ -30,6 +31,8 @@ class Adapters {
   virtual RankLink& link() = 0;
   /// Null on ranks that never send.
   virtual DataPlane* plane() = 0;
+  /// The plane's other half, where engines are told of each chunk by itself; null where none is.
+  virtual transports::ChunkUpdates* chunks() = 0;
   /// What speaks to one engine. Contacts nobody.
   virtual Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
                                                            const EngineConfig& engine) = 0;

@@ -13,6 +13,10 @@ namespace pushrod::orchestrator {
 /// What rank 0 tells the others before the pause: after which tensors the votes of a pass stand.
 struct Plan {
   std::vector<std::uint64_t> steps;  ///< ascending, the last is the number of tensors
+  std::string segments;              ///< names shm's segments of this run; empty: none are needed
+  std::vector<int> packers;          ///< ranks that write them, ascending
+
+  [[nodiscard]] bool packs(int rank) const;
 
   [[nodiscard]] std::string encode() const;
   /// Refuses a text that is not a plan over `tensors` tensors.

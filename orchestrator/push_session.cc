@@ -211,8 +211,14 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.onPhase = request.onPhase;
   push.engines = makeSlots(push.version, push.marker);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
-  DriverParts parts{
-      executor_, caller, adapters_->link(), *monitor_, config_, rank_, adapters_->plane()};
+  DriverParts parts{executor_,
+                    caller,
+                    adapters_->link(),
+                    *monitor_,
+                    config_,
+                    rank_,
+                    adapters_->plane(),
+                    adapters_->chunks()};
   driver_ = std::make_unique<PushDriver>(
       parts, std::move(push), [this, &caller, &ended](PushDriver::Ending ending) {
         const bool good = ending.report.outcome == PushOutcome::kDone ||
@@ -241,8 +247,13 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
   if (request.weights == nullptr) {
     return Status(Code::kInvalidArgument, "there is no weight source");
   }
-  ThreadCaller caller(CallerParts{
-      executor_, adapters_->agreement(), adapters_->plane(), *request.weights, config_.push});
+  ThreadCaller caller(CallerParts{executor_,
+                                  adapters_->agreement(),
+                                  adapters_->plane(),
+                                  *request.weights,
+                                  config_.push,
+                                  rank_.rank,
+                                  adapters_->chunks()});
   Ended result;
   executor_.post([&] { begin(request, caller, result); });
   // Until the driver's end stops it: the mutex inside orders `result` before the return.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/identity.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
+
+#include "common/host_id.h"
 
 namespace pushrod::ranks {
 
@@ -107,6 +110,22 @@ Result<Rank> rankFromEnvironment(const Environment& environment) {
     }
   }
   return Rank{};
+}
+
+Result<std::string> hostIdFromEnvironment(const Environment& environment) {
+  constexpr std::size_t kLongest = 128;
+  const auto given = environment("PUSHROD_HOST_ID");
+  if (!given) {
+    return common::bootId();
+  }
+  const bool plain =
+      std::all_of(given->begin(), given->end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  if (given->empty() || given->size() > kLongest || !plain) {
+    return Status(Code::kInvalidArgument,
+                  "PUSHROD_HOST_ID is not a text of 1 to 128 visible ASCII characters without "
+                  "spaces; correct or unset it");
+  }
+  return *given;
 }
 
 }  // namespace pushrod::ranks

@@ -20,4 +20,8 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// contradictory is refused by its name, never taken as 0.
 Result<Rank> rankFromEnvironment(const Environment& environment);
 
+/// What tells this rank's host from others: PUSHROD_HOST_ID where it is set, else the kernel's boot
+/// id. An odd value of the variable is refused.
+Result<std::string> hostIdFromEnvironment(const Environment& environment);
+
 }  // namespace pushrod::ranks

@@ -260,7 +260,8 @@ Result<std::unique_ptr<Ranks>> Ranks::create(net::IoExecutor& executor,
                                              RanksOptions options,
                                              LogSink* log) {
   auto rendezvous = Rendezvous::create(
-      executor, {options.rank, options.config, options.job, options.privateDirectory});
+      executor,
+      {options.rank, options.config, options.job, options.privateDirectory, options.hostId});
   if (!rendezvous) {
     return rendezvous.status();
   }
@@ -286,6 +287,10 @@ Link& Ranks::linkWithPositions() {
 
 std::unique_ptr<Gather> Ranks::gather() {
   return std::make_unique<Gather>(*impl_->rendezvous);
+}
+
+const std::vector<std::string>& Ranks::hostIds() const {
+  return impl_->rendezvous->hostIds();
 }
 
 std::string Ranks::describe() const {

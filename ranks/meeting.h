@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pushrod/agreement.h>
 #include <pushrod/config.h>
@@ -24,6 +25,7 @@ struct RanksOptions {
   RanksConfig config;
   std::string job;
   std::string privateDirectory;  ///< for store `auto`: a folder that this host's ranks share
+  std::string hostId;            ///< what tells this rank's host from others
   Duration connect{60000};       ///< longest wait for the others in the first open()
   Duration agreement{60000};     ///< longest silence of a rank that lives
 };
@@ -50,6 +52,9 @@ class Ranks {
   Link& linkWithPositions();
   /// A gatherer of its own connections, for the caller's thread; ends before this object.
   std::unique_ptr<Gather> gather();
+  /// On rank 0: every rank's host id, by rank. Only after the first open(), which no other thread
+  /// may be in.
+  [[nodiscard]] const std::vector<std::string>& hostIds() const;
   /// One line: which rank, who said so, where the ranks meet. For the caller's thread.
   [[nodiscard]] std::string describe() const;
 

@@ -54,7 +54,7 @@ Rendezvous::Rendezvous(net::IoExecutor& executor, RendezvousOptions options, Sto
     : executor_(executor),
       options_(std::move(options)),
       address_(std::move(address)),
-      agreement_("pushrod/" + options_.job, options_.rank) {}
+      agreement_("pushrod/" + options_.job, options_.rank, options_.hostId) {}
 
 Rendezvous::~Rendezvous() {
   if (met() && store_ != nullptr && options_.rank.rank == 0) {

@@ -29,6 +29,7 @@ struct RendezvousOptions {
   RanksConfig config;
   std::string job;
   std::string privateDirectory;  ///< for `auto`: the folder that local ranks share
+  std::string hostId;            ///< told to rank 0
 };
 
 /// Brings the ranks of one run of a job together: opens the store (serving it where this host owns
@@ -61,6 +62,9 @@ class Rendezvous {
 
   /// 32 hex digits that only this run's ranks know.
   [[nodiscard]] const std::string& run() const { return run_; }
+
+  /// On rank 0: every rank's host id, by rank.
+  [[nodiscard]] const std::vector<std::string>& hostIds() const { return agreement_.hostIds(); }
 
   /// Our numeric address towards the other ranks.
   [[nodiscard]] const std::string& address() const { return bind_; }

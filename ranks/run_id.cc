@@ -29,12 +29,19 @@ Status inWords(const Status& status, const std::string& who, const Store& store)
 
 }  // namespace
 
-RunAgreement::RunAgreement(std::string base, const Rank& rank)
+RunAgreement::RunAgreement(std::string base, const Rank& rank, std::string hostId)
     : base_(std::move(base)), rank_(rank.rank), size_(rank.size) {
   if (rank_ > 0) {
     hello_ = common::toHex(common::randomId());
     hello_ += ' ';
     hello_ += std::to_string(size_);
+    if (!hostId.empty()) {
+      hello_ += ' ';
+      hello_ += hostId;
+    }
+  } else {
+    hostIds_.resize(static_cast<std::size_t>(size_));
+    hostIds_.front() = std::move(hostId);
   }
 }
 
@@ -47,8 +54,14 @@ std::string RunAgreement::welcomeKey(int rank) const {
 }
 
 Status RunAgreement::greet(Store& store, int rank, const std::string& hello, Deadline deadline) {
+  // An id of its own, the number of ranks, and the host's id where it has one.
   const auto space = hello.find(' ');
-  const std::string theirs = space == std::string::npos ? hello : hello.substr(space + 1);
+  std::string theirs = space == std::string::npos ? hello : hello.substr(space + 1);
+  const auto second = theirs.find(' ');
+  if (second != std::string::npos) {
+    hostIds_[static_cast<std::size_t>(rank)] = theirs.substr(second + 1);
+    theirs.resize(second);
+  }
   if (theirs == std::to_string(size_)) {
     return store.set(welcomeKey(rank), hello, deadline);
   }

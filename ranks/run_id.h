@@ -16,12 +16,16 @@ namespace pushrod::ranks {
 /// Rank 0 also removes what the dead run left.
 class RunAgreement {
  public:
-  RunAgreement(std::string base, const Rank& rank);
+  /// `hostId` goes with the greeting, so that rank 0 learns where every rank lives.
+  RunAgreement(std::string base, const Rank& rank, std::string hostId = "");
 
   /// The id. After a failure it may be called again and goes on where it was: an id that one rank
   /// has taken stays the id of the run. Fails naming the missing ranks, or when ranks disagree
   /// about their number.
   Result<std::string> agree(Store& store, Interrupt& interrupt, Deadline deadline);
+
+  /// Rank 0, once agreed: every rank's host id, by rank; empty where a rank has none.
+  [[nodiscard]] const std::vector<std::string>& hostIds() const { return hostIds_; }
 
  private:
   Result<std::string> lead(Store& store, Interrupt& interrupt, Deadline deadline);
@@ -40,6 +44,7 @@ class RunAgreement {
   std::string run_;           ///< rank 0: once published; the others: the id they said hello under
   std::vector<int> missing_;  ///< rank 0: not greeted yet
   std::string hello_;         ///< the others: what they say, the same in every try
+  std::vector<std::string> hostIds_;  ///< rank 0
 };
 
 /// "ranks 1, 4 and 12 more".

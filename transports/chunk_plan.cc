@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/chunk_plan.h"
 
+#include <string>
+
 namespace pushrod::transports {
 
 std::vector<std::size_t> stepEnds(const Manifest& manifest, std::uint64_t buffer) {
@@ -32,6 +34,28 @@ std::vector<std::uint64_t> chunkBytes(const Manifest& manifest, std::uint64_t bu
   }
   if (rule.open() != 0) {
     chunks.push_back(rule.open());
+  }
+  return chunks;
+}
+
+Result<std::vector<Chunk>> chunksWithin(const Manifest& manifest, std::uint64_t buffer) {
+  std::vector<Chunk> chunks;
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const TensorSpec& tensor = manifest.tensors[i];
+    const std::uint64_t bytes = tensor.bytes();
+    if (bytes > buffer) {
+      return Status(Code::kInvalidArgument,
+                    "tensor '" + tensor.describe() + "' has " + std::to_string(bytes) +
+                        " bytes, and transport shm sends a tensor within one buffer of " +
+                        std::to_string(buffer) + "; set transport.buffer to at least " +
+                        std::to_string(manifest.largest()) + " bytes",
+                    Outcome::kNotSent);
+    }
+    if (chunks.empty() || chunks.back().bytes > buffer - bytes) {
+      chunks.push_back({});
+    }
+    chunks.back().end = i + 1;
+    chunks.back().bytes += bytes;
   }
   return chunks;
 }

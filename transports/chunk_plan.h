@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <pushrod/result.h>
 #include <pushrod/tensor.h>
 
 namespace pushrod::transports {
@@ -37,6 +38,18 @@ class PackedRule {
 /// is the number of tensors. Tensors without bytes after the last chunk belong to it, since no
 /// chunk is sent for them; a manifest without any bytes is one step.
 [[nodiscard]] std::vector<std::size_t> stepEnds(const Manifest& manifest, std::uint64_t buffer);
+
+/// One chunk of shm: its tensors are those before `end`, from the end of the chunk before.
+struct Chunk {
+  std::size_t end = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const Chunk&) const = default;
+};
+
+/// The packed rule of ipc and shm: a chunk is closed before a tensor that would make it larger than
+/// the buffer. Tensors without bytes stay where they stand; a manifest without any bytes is one
+/// chunk. Refuses (invalidArgument) a tensor that is larger than the buffer.
+Result<std::vector<Chunk>> chunksWithin(const Manifest& manifest, std::uint64_t buffer);
 
 /// Bytes of each chunk, in order; none is zero.
 [[nodiscard]] std::vector<std::uint64_t> chunkBytes(const Manifest& manifest, std::uint64_t buffer);

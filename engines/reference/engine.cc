@@ -9,6 +9,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "common/host_id.h"
 #include "engines/reference/checkpoint.h"
 #include "engines/reference/service.h"
 #include "http/server.h"
@@ -86,6 +87,10 @@ Status Engine::build(const EngineOptions& options) {
   Status sound = checkLayout(options);
   sound.merge(profile.status());
   sound.merge(faults.status());
+  if (options.backend != "tcp" && options.backend != "shm") {
+    sound.merge(Status(Code::kInvalidArgument,
+                       "backend \"" + options.backend + "\" is not in this build; tcp and shm go"));
+  }
   if (!sound.ok()) {
     return sound;
   }
@@ -95,7 +100,7 @@ Status Engine::build(const EngineOptions& options) {
   }
   Facts facts{options.name,
               options.model,
-              options.hostId,
+              shared_->hostId,
               options.prefix,
               options.worldSize,
               options.pipelineStages,
@@ -108,6 +113,8 @@ Status Engine::build(const EngineOptions& options) {
 }
 
 Status Engine::fillShared(const EngineOptions& options) {
+  shared_->backend = options.backend == "shm" ? Backend::kShm : Backend::kTcp;
+  shared_->hostId = options.hostId.empty() ? common::bootId() : options.hostId;
   shared_->die = options.die ? options.die : [] { ::kill(::getpid(), SIGKILL); };
   shared_->journal = std::make_unique<Journal>();
   if (!options.journal.empty()) {

@@ -33,7 +33,8 @@ struct EngineOptions {
   int worldSize = 1;  ///< all workers behind the address
   int pipelineStages = 1;
   int dataParallel = 1;
-  std::string hostId;
+  std::string backend = "tcp";       ///< or "shm"
+  std::string hostId;                ///< empty: the machine's
   std::string checkpoint;            ///< folder with the initial content
   std::string faults;                ///< file with an array of fault rules
   std::string journal;               ///< file that gets a JSON line per event

@@ -213,16 +213,19 @@ Result<FaultTable> FaultTable::parse(const json::value& rules) {
   return table;
 }
 
-std::optional<FaultRule> FaultTable::match(std::string_view route) {
+std::optional<FaultRule> FaultTable::match(std::string_view route,
+                                           std::optional<std::uint32_t> chunk) {
   std::optional<FaultRule> hit;
   for (Entry& entry : entries_) {
     if (entry.rule.route != route) {
       continue;
     }
-    ++entry.seen;
+    const bool ofSession = chunk && isReceiveAction(entry.rule.action);
+    entry.seen += ofSession && *chunk != 0 ? 0 : 1;
     const auto& nth = entry.rule.nth;
     const bool mine =
-        entry.rule.every || std::find(nth.begin(), nth.end(), entry.seen) != nth.end();
+        (entry.rule.every || std::find(nth.begin(), nth.end(), entry.seen) != nth.end()) &&
+        (!ofSession || *chunk == entry.rule.afterChunks);
     if (mine && !hit) {
       hit = entry.rule;
     }

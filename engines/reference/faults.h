@@ -57,8 +57,11 @@ class FaultTable {
   /// An array of rules as in `--faults FILE`; invalidArgument names the first wrong one.
   static Result<FaultTable> parse(const boost::json::value& rules);
 
-  /// Counts a request of `route` and returns the first rule that hits it.
-  std::optional<FaultRule> match(std::string_view route);
+  /// Counts a request of `route` and returns the first rule that hits it. `chunk`: this update's
+  /// place in its session, where each chunk is an update of its own. For rules about receiving the
+  /// whole session then counts as one request, and its chunk number `after_chunks` is hit.
+  std::optional<FaultRule> match(std::string_view route,
+                                 std::optional<std::uint32_t> chunk = std::nullopt);
 
  private:
   struct Entry {

@@ -34,8 +34,8 @@ std::string wrongShape(const TensorSpec& given, const TensorSpec& wanted, bool f
 
 }  // namespace
 
-Model::Model(const Profile& profile, const InitialContent& initial)
-    : profile_(profile), fixed_(initial.fixed), sealed_(initial.fixed) {
+Model::Model(const Profile& profile, const InitialContent& initial, bool wholeLists)
+    : profile_(profile), wholeLists_(wholeLists), fixed_(initial.fixed), sealed_(initial.fixed) {
   for (const LoadedTensor& tensor : initial.tensors) {
     add(tensor.spec);
     tensors_[tensor.spec.name].sha256 = tensor.sha256;
@@ -111,7 +111,7 @@ std::optional<std::string> Model::accept(const LoadedTensor& tensor) {
   }
   module.pieces.insert_or_assign(tensor.spec.name, tensor);
   module.received += elementsOf(tensor.spec);
-  if (module.received < module.total) {
+  if (module.received < module.total || waits()) {
     return std::nullopt;
   }
   if (module.poison) {
@@ -175,7 +175,7 @@ void Model::computeRuntime(Module& module) {
 
 void Model::finish() {
   for (auto& [name, module] : modules_) {
-    if (module.received > 0) {
+    if (module.received > 0 || (waits() && !module.pieces.empty())) {
       rebuild(module);
     }
     module.received = 0;

@@ -35,7 +35,9 @@ struct InitialContent {
 /// they were. Not thread-safe.
 class Model {
  public:
-  Model(const Profile& profile, const InitialContent& initial);
+  /// `wholeLists`: an update announces all that its session brings. Where it does not, and no
+  /// checkpoint tells what belongs to a layer, layers are rebuilt when the session ends.
+  Model(const Profile& profile, const InitialContent& initial, bool wholeLists = true);
 
   /// A session begins: parameters become placeholders.
   void begin();
@@ -75,12 +77,17 @@ class Model {
   };
 
   void add(const TensorSpec& spec);
+
+  /// Whether layers wait for the session's end.
+  [[nodiscard]] bool waits() const { return !wholeLists_ && !fixed_; }
+
   void rebuild(Module& module);
   void computeRuntime(Module& module);
   [[nodiscard]] std::uint64_t latest() const;
   [[nodiscard]] std::string unknownName(const std::string& name) const;
 
   Profile profile_;
+  bool wholeLists_ = true;
   bool fixed_ = false;
   bool sealed_ = false;
   bool placeholders_ = false;

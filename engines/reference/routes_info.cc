@@ -128,7 +128,9 @@ void serverInfo(Service& service, const ExchangePtr& exchange) {
                     {"pipeline_parallel_size", facts.pipelineStages},
                     {"data_parallel_size", facts.dataParallel},
                     {"distributed_executor_backend", "mp"}}},
-      {"weight_transfer_config", json::object{{"backend", "pushrod_tcp"}}}};
+      {"weight_transfer_config",
+       json::object{
+           {"backend", service.shared.backend == Backend::kShm ? "pushrod_shm" : "pushrod_tcp"}}}};
   json::value shownConfig = config;
   if (format == "text") {
     shownConfig = json::value(json::serialize(config));

@@ -67,7 +67,7 @@ void Service::handle(http::ServerRequest request, std::unique_ptr<http::Responde
 
 void Service::dispatch(const Route& route, const ExchangePtr& exchange) {
   if (isRoute(route.name)) {
-    exchange->fault = faults.match(route.name);
+    exchange->fault = faults.match(route.name, countChunk(route));
   }
   if (exchange->fault) {
     shared.journal->write("fault",
@@ -79,6 +79,16 @@ void Service::dispatch(const Route& route, const ExchangePtr& exchange) {
     }
   }
   route.handler(*this, exchange);
+}
+
+std::optional<std::uint32_t> Service::countChunk(const Route& route) {
+  if (route.name.starts_with("start_")) {
+    chunks_ = 0;
+  }
+  if (shared.backend != Backend::kShm || route.name != "update_weights") {
+    return std::nullopt;
+  }
+  return chunks_++;
 }
 
 bool Service::applyFault(const Route& route, const ExchangePtr& exchange) {

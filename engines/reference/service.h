@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,10 @@ class Service {
   bool applyFault(const Route& route, const ExchangePtr& exchange);
   void answerStatus(const Route& route, const ExchangePtr& exchange);
 
+  /// This update's place in its session, where each chunk is an update of its own.
+  std::optional<std::uint32_t> countChunk(const Route& route);
+
+  std::uint32_t chunks_ = 0;  ///< updates since the last start
   std::deque<ExchangePtr> held_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -3,35 +3,17 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engines/reference/kept_bytes.h"
-#include "engines/reference/model.h"
+#include "engines/reference/receive.h"
 #include "engines/reference/socket.h"
 #include "engines/reference/tcp_info.h"
 
 struct XXH3_state_s;
 
 namespace pushrod::engines::reference {
-
-/// A planned misbehaviour of one receive. kStopReading ends when the source's close or reset is
-/// seen, which unread bytes in front of a plain close can delay.
-struct ReceiveFault {
-  enum class Kind { kNone, kStopReading, kFail, kDie, kSkip };
-  Kind kind = Kind::kNone;
-  std::uint32_t afterChunks = 0;
-};
-
-/// What happens to received bytes. Called on the worker's thread.
-struct ReceiveHooks {
-  std::function<void(std::uint32_t index, std::uint64_t bytes)> chunk;
-  /// Takes tensors whose chunk is whole and sound; a text refuses them.
-  std::function<std::optional<std::string>(LoadedTensor tensor)> tensor;
-  std::function<void()> die;
-};
 
 /// The receiving end of the tcp transport in one worker. One thread, except connections(). A
 /// receive has no time limit of its own, as a server has none: the source's abort, its death or the

@@ -24,8 +24,9 @@ Worker::Worker(WorkerShared& shared, const WorkerPlace& place)
     : shared_(shared),
       place_(place),
       receiver_(shared.stop, shared.budget),
-      mainModel_(shared.profile, shared.initial),
-      draftModel_(shared.profile, InitialContent{}),
+      segments_(shared.stop, shared.budget, shared.hostId),
+      mainModel_(shared.profile, shared.initial, shared.backend == Backend::kTcp),
+      draftModel_(shared.profile, InitialContent{}, shared.backend == Backend::kTcp),
       thread_([this] { run(); }) {}
 
 Worker::~Worker() {
@@ -118,10 +119,26 @@ WorkerReply Worker::injected(const WorkerCall& call) {
   return raise(text);
 }
 
+void Worker::closeReceivers() {
+  receiver_.close();
+  segments_.close();
+}
+
 WorkerReply Worker::init(const WorkerCall& call) {
   lastLists_.clear();
-  receiver_.close();
-  auto info = TcpInit::parse(*call.info);
+  closeReceivers();
+  if (shared_.backend == Backend::kTcp) {
+    return initTcp(*call.info);
+  }
+  if (Status sound = checkShmInit(*call.info); !sound.ok()) {
+    return raise(sound.message());
+  }
+  segments_.open();
+  return {};
+}
+
+WorkerReply Worker::initTcp(const json::value& value) {
+  auto info = TcpInit::parse(value);
   if (!info.ok()) {
     return raise(info.error().message());
   }
@@ -144,7 +161,7 @@ WorkerReply Worker::shutdown() {
   if (active_) {
     return raise("Cannot release a trainer connection during a weight update");
   }
-  receiver_.close();
+  closeReceivers();
   return {};
 }
 
@@ -160,13 +177,14 @@ WorkerReply Worker::start(bool draft) {
   }
   draft_ = draft;
   target().begin();
+  segments_.beginSession();
   active_ = true;
   return {};
 }
 
-Result<TcpUpdate> Worker::pickUpdate(const json::value& info) {
+Result<const json::value*> Worker::pickUpdate(const json::value& info) const {
   if (!info.is_array() || !shared_.profile.listPayload) {
-    return TcpUpdate::parse(info);
+    return &info;
   }
   // Up to 0.30 dense replicas all read the entries of replica 0.
   const int replica = shared_.profile.listByIndex ? place_.core : 0;
@@ -176,7 +194,7 @@ Result<TcpUpdate> Worker::pickUpdate(const json::value& info) {
   if (entry >= list.size()) {
     return Status(Code::kInvalidArgument, "list index out of range");
   }
-  return TcpUpdate::parse(list[entry]);
+  return &list[entry];
 }
 
 WorkerReply Worker::update(const WorkerCall& call) {
@@ -190,7 +208,16 @@ WorkerReply Worker::update(const WorkerCall& call) {
 }
 
 Status Worker::receive(const WorkerCall& call) {
-  auto update = pickUpdate(*call.info);
+  const auto info = pickUpdate(*call.info);
+  if (!info.ok()) {
+    return info.error();
+  }
+  return shared_.backend == Backend::kTcp ? receiveTcp(**info, call.receive)
+                                          : receiveShm(**info, call.receive);
+}
+
+Status Worker::receiveTcp(const json::value& info, const ReceiveFault& fault) {
+  auto update = TcpUpdate::parse(info);
   if (!update.ok()) {
     return update.error();
   }
@@ -206,20 +233,41 @@ Status Worker::receive(const WorkerCall& call) {
       last = update->tensors;
     }
   }
-  {
-    const std::lock_guard lock(stateMutex_);
-    for (const TensorSpec& tensor : update->tensors) {
-      target().declare(tensor);
-    }
+  declare(update->tensors);
+  return receiver_.receive(*update, fault, hooks(update->src));
+}
+
+Status Worker::receiveShm(const json::value& info, const ReceiveFault& fault) {
+  const auto update = ShmUpdate::parse(info);
+  if (!update.ok()) {
+    return update.error();
   }
+  if (!segments_.opened()) {
+    return {Code::kFailedPrecondition,
+            "SHM weight transfer not initialized. Call init_transfer_engine() first."};
+  }
+  declare(update->tensors);
+  return segments_.receive(*update, fault, hooks(-1));
+}
+
+void Worker::declare(const std::vector<TensorSpec>& tensors) {
+  const std::lock_guard lock(stateMutex_);
+  for (const TensorSpec& tensor : tensors) {
+    target().declare(tensor);
+  }
+}
+
+ReceiveHooks Worker::hooks(int src) {
   ReceiveHooks hooks;
   hooks.die = shared_.die;
-  hooks.chunk = [&](std::uint32_t index, std::uint64_t bytes) {
-    shared_.journal->write(
-        "chunk",
-        {{"worker", place_.index}, {"src", update->src}, {"index", index}, {"bytes", bytes}});
+  hooks.chunk = [this, src](std::uint32_t index, std::uint64_t bytes) {
+    json::object line = {{"worker", place_.index}, {"index", index}, {"bytes", bytes}};
+    if (src >= 0) {
+      line["src"] = src;
+    }
+    shared_.journal->write("chunk", line);
   };
-  hooks.tensor = [&](const LoadedTensor& tensor) {
+  hooks.tensor = [this](const LoadedTensor& tensor) {
     json::array shape(tensor.spec.shape.begin(), tensor.spec.shape.end());
     shared_.journal->write("tensor",
                            {{"worker", place_.index},
@@ -230,10 +278,11 @@ Status Worker::receive(const WorkerCall& call) {
     const std::lock_guard lock(stateMutex_);
     return target().accept(tensor);
   };
-  return receiver_.receive(*update, call.receive, hooks);
+  return hooks;
 }
 
 WorkerReply Worker::failUpdate(std::string text) {
+  // A shm worker holds nothing that a failure could break.
   receiver_.close();
   const std::lock_guard lock(stateMutex_);
   if (shared_.profile.failedUpdateCloses) {

@@ -15,6 +15,7 @@
 #include <boost/json/value.hpp>
 
 #include "engines/reference/journal.h"
+#include "engines/reference/shm_receiver.h"
 #include "engines/reference/tcp_receiver.h"
 
 namespace pushrod::engines::reference {
@@ -58,9 +59,14 @@ struct WorkerPlace {
   int tensorParallel = 1;
 };
 
+/// How the engine's weights come.
+enum class Backend { kTcp, kShm };
+
 /// What all workers of an engine share; outlives them.
 struct WorkerShared {
   Profile profile;
+  Backend backend = Backend::kTcp;
+  std::string hostId;  ///< kShm: whose segment is read
   InitialContent initial;
   StopSignal stop;
   ByteBudget budget{std::int64_t{256} << 20U};
@@ -109,12 +115,20 @@ class Worker {
   void run();
   WorkerReply handle(const WorkerCall& call);
   WorkerReply init(const WorkerCall& call);
+  WorkerReply initTcp(const boost::json::value& info);
   WorkerReply shutdown();
   WorkerReply start(bool draft);
   WorkerReply update(const WorkerCall& call);
   WorkerReply failUpdate(std::string text);
-  Result<TcpUpdate> pickUpdate(const boost::json::value& info);
+  /// This worker's part of an update_info, which may be a list.
+  Result<const boost::json::value*> pickUpdate(const boost::json::value& info) const;
   Status receive(const WorkerCall& call);
+  Status receiveTcp(const boost::json::value& info, const ReceiveFault& fault);
+  Status receiveShm(const boost::json::value& info, const ReceiveFault& fault);
+  void declare(const std::vector<TensorSpec>& tensors);
+  /// `src`: the source of the stream; -1: there is none.
+  ReceiveHooks hooks(int src);
+  void closeReceivers();
   WorkerReply finish();
   WorkerReply attribute(const std::string& name) const;
   WorkerReply checksums();
@@ -125,6 +139,7 @@ class Worker {
   WorkerShared& shared_;
   const WorkerPlace place_;
   TcpReceiver receiver_;
+  ShmReceiver segments_;
   /// Last non-empty list per target and source; 0.33 reuses it.
   std::map<std::pair<bool, int>, std::vector<TensorSpec>> lastLists_;
 

@@ -86,11 +86,13 @@ struct Refusal {
   bool from023;
 };
 
-constexpr std::array<Refusal, 5> kRefusals = {{
+constexpr std::array<Refusal, 6> kRefusals = {{
     {CallKind::kStart, "already active", true, true},
     {CallKind::kUpdate, "must be called before update_weights", true, true},
     {CallKind::kFinish, "must be called before finish_weight_update", true, false},
     {CallKind::kFinish, "without a matching start_weight_update", false, true},
+    // P2: the engine's host will not change in a resend.
+    {CallKind::kUpdate, "no shared memory segment for host", true, true},
     {CallKind::kShutdown, "Cannot release a trainer connection", true, true},
 }};
 

@@ -21,7 +21,7 @@ struct CallerRequest {
   Ballot ballot;      ///< kVote
   std::string bytes;  ///< kShare, kPrepare: what rank 0 says
   Deadline deadline = Deadline::never();
-  std::shared_ptr<const Manifest> manifest;  ///< kSourceBegin: what the pass is checked against
+  std::shared_ptr<const Manifest> manifest;  ///< kPrepare, kSourceBegin: what will be passed
 };
 
 /// What became of it; `status` is ok when it was done.
@@ -33,6 +33,7 @@ struct CallerResult {
   bool end = false;                          ///< kSourceNext: the pass is over
   /// kSourceNext: the tensor was gathered, but is not the one declared. `status` is ok then.
   Status mismatch;
+  Status prepared;                  ///< kPrepare: what this rank's own first buffers came to
   std::uint64_t bytesGathered = 0;  ///< kSourceNext
   std::string note;                 ///< kSourceNext at the end: a remark worth one warning
 };

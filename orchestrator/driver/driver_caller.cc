@@ -287,6 +287,15 @@ Result<Plan> PushDriver::makePlan() {
   for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
     plan.steps.push_back(end);
   }
+  if (Status planned = planChunks(plan); !planned.ok()) {
+    return planned;
+  }
+  const auto& slots = runner_.slots();
+  if (std::all_of(slots.begin(), slots.end(), [this](const EngineSlot& slot) {
+        return takesChunks(slot);
+      })) {
+    return plan;
+  }
   Result<std::string> body = parts_.plane->updateInfo(*manifest_);
   if (!body.ok()) {
     return body.status();
@@ -305,6 +314,7 @@ void PushDriver::startPrepare(const Status& refusal) {
   request.kind = ActionKind::kPrepare;
   request.key = key();
   request.deadline = voteDeadline();
+  request.manifest = manifest_;
   prepareError_ = refusal;
   if (state_.leader && refusal.ok()) {
     Result<Plan> plan = makePlan();
@@ -324,9 +334,13 @@ void PushDriver::onPrepared(const CallerResult& result) {
     return;
   }
   Status status = prepareError_;
+  if (!result.prepared.ok()) {
+    status.merge(mine(result.prepared));
+  }
   Result<Plan> plan = Plan::decode(result.bytes, manifest_->tensors.size());
   if (plan.ok()) {
     state_.steps = plan->steps;
+    state_.packs = !state_.leader && plan->packs(parts_.rank.rank);
   } else {
     status.merge(mine(plan.status()));
   }

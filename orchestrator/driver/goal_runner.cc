@@ -140,6 +140,25 @@ void GoalRunner::cancel(const Status& reason) {
       end(i, reason);
     }
   }
+  endHolding(reason);
+  settleIfDone();
+}
+
+void GoalRunner::release() {
+  for (std::size_t i = 0; running_ && i < tracks_.size(); ++i) {
+    if (std::exchange(tracks_[i].holding, false)) {
+      advance(i);
+    }
+  }
+  settleIfDone();
+}
+
+void GoalRunner::endHolding(const Status& reason) {
+  for (std::size_t i = 0; running_ && i < tracks_.size(); ++i) {
+    if (std::exchange(tracks_[i].holding, false)) {
+      end(i, reason);
+    }
+  }
   settleIfDone();
 }
 
@@ -205,6 +224,9 @@ void GoalRunner::advance(std::size_t engine) {
       return;
     case Next::Kind::kCall:
       send(engine, next.call);
+      return;
+    case Next::Kind::kHold:
+      track.holding = true;
       return;
     case Next::Kind::kWait:
       break;

@@ -53,6 +53,11 @@ class GoalRunner {
   /// Cancels the running goal: it settles as failed with `reason` once the outstanding calls ended.
   void cancel(const Status& reason);
 
+  /// Engines that hold (Next::Kind::kHold) look again: the facts have changed.
+  void release();
+  /// Engines that hold settle as failed with `reason`; calls that are out go on to their end.
+  void endHolding(const Status& reason);
+
   /// From now on no engine is called: every goal settles as failed with `reason`.
   void fence(const Status& reason);
 
@@ -88,6 +93,7 @@ class GoalRunner {
     Deadline deadline = Deadline::never();
     bool begun = false;
     bool calling = false;
+    bool holding = false;
     bool ended = false;
     bool ok = false;
     std::optional<Reply> last;

@@ -32,6 +32,7 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
                     if (call.kind == CallKind::kResume) {
                       resumeLast_ = parts_.executor.now();
                     }
+                    countChunk(runner_.slots()[engine], call, reply);
                     parts_.observer.onReply(
                         engine, goal, call, reply, runner_.slots()[engine].ledger);
                   }}) {
@@ -177,6 +178,8 @@ void PushDriver::feed(const Event& event) {
   }
   if (state_.phase != before) {
     enterPhase(before);
+  } else if (event.kind == EventKind::kVerdict && state_.phase == Phase::kStream) {
+    releaseChunks();
   }
   performAll(result.actions);
   if (hookBusy_ && (event.kind == EventKind::kPeerStop || event.kind == EventKind::kPeerLost ||
@@ -284,6 +287,8 @@ void PushDriver::abortChannel(const Status& reason) {
       slot.ledger.channel = ChannelState::kDead;
     }
   }
+  // No further chunk will be packed; those that are being read are read to their end.
+  runner_.endHolding(reason);
 }
 
 /// The plane counts from the pass's begin; what is new since the last look is reported once.
@@ -321,6 +326,7 @@ void PushDriver::startGoal() {
     limit = allSeen ? parts_.config.timeouts.connect : parts_.config.timeouts.startup;
   } else if (state_.phase == Phase::kStream) {
     limit = parts_.config.timeouts.request;
+    expectChunks();
   }
   runner_.start(goalOf(state_.phase), capped(limit), state_.attempt, state_.phase);
 }

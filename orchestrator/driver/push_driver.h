@@ -22,6 +22,7 @@
 #include "orchestrator/fsm/decide.h"
 #include "orchestrator/fsm/push_table.h"
 #include "orchestrator/plan.h"
+#include "transports/chunk_updates.h"
 
 namespace pushrod::orchestrator {
 
@@ -35,6 +36,7 @@ struct DriverParts {
   const Config& config;
   Rank rank;
   DataPlane* plane = nullptr;
+  transports::ChunkUpdates* chunks = nullptr;  ///< null: no engine takes its chunks one by one
 };
 
 /// One push's own data.
@@ -123,6 +125,12 @@ class PushDriver final : public RankLinkListener {
   // The data channel, on rank 0 (driver_channel.cc).
   [[nodiscard]] bool channelSound();
   Status announceChannel();
+  // Chunks that are updates of their own.
+  [[nodiscard]] bool takesChunks(const EngineSlot& slot) const;
+  Status planChunks(Plan& plan);
+  void expectChunks();
+  void releaseChunks();
+  void countChunk(const EngineSlot& slot, const Call& call, const Reply& reply);
   void openChannel();
   void takeChannelSlots();
 

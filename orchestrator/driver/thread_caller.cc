@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "orchestrator/plan.h"
+
 namespace pushrod::orchestrator {
 
 namespace {
@@ -100,15 +102,8 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
       return result;
     }
     case ActionKind::kShare:
-    case ActionKind::kPrepare: {
-      Result<std::string> bytes =
-          parts_.agreement.share(request.key, request.bytes, request.deadline);
-      if (!bytes.ok()) {
-        return resultOf(bytes.status());
-      }
-      result.bytes = std::move(*bytes);
-      return result;
-    }
+    case ActionKind::kPrepare:
+      return share(request);
     case ActionKind::kSourceManifest:
       return sourceManifest();
     case ActionKind::kSourceBegin:
@@ -139,6 +134,34 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
   }
   return resultOf(
       Status(Code::kInternal, std::string(actionName(request.kind)) + " is no caller operation"));
+}
+
+CallerResult ThreadCaller::share(const CallerRequest& request) {
+  Result<std::string> bytes = parts_.agreement.share(request.key, request.bytes, request.deadline);
+  if (!bytes.ok()) {
+    return resultOf(bytes.status());
+  }
+  CallerResult result;
+  result.bytes = std::move(*bytes);
+  if (request.kind == ActionKind::kPrepare) {
+    result.prepared = prepareChunks(request, result.bytes);
+  }
+  return result;
+}
+
+/// Here and not on the control thread: allocating large memory takes a while.
+Status ThreadCaller::prepareChunks(const CallerRequest& request, const std::string& text) {
+  const Result<Plan> plan = Plan::decode(text, request.manifest->tensors.size());
+  if (!plan.ok() || !plan->packs(parts_.rank)) {
+    // A plan that is none is told by the driver.
+    return {};
+  }
+  if (parts_.chunks == nullptr) {
+    return Status(Code::kInvalidArgument,
+                  "rank 0 wants this rank to pack for transport shm, which this rank's engine list "
+                  "does not use; give all ranks the same engine list");
+  }
+  return parts_.chunks->prepare(*request.manifest, plan->segments);
 }
 
 CallerResult ThreadCaller::sourceRecover() {

@@ -12,6 +12,7 @@
 #include <pushrod/weight_source.h>
 
 #include "orchestrator/driver/caller.h"
+#include "transports/chunk_updates.h"
 #include "transports/manifest_check.h"
 
 namespace pushrod::orchestrator {
@@ -22,6 +23,8 @@ struct CallerParts {
   DataPlane* plane = nullptr;  ///< null on ranks that never send
   WeightSource& source;
   const PushConfig& push;
+  int rank = 0;
+  transports::ChunkUpdates* chunks = nullptr;
 };
 
 /// The caller loop of production: run() is the trainer's thread inside push(); perform() hands it
@@ -52,6 +55,8 @@ class ThreadCaller final : public Caller {
   CallerResult sourceManifest();
   CallerResult sourceBegin(const CallerRequest& request);
   CallerResult sourceNext();
+  CallerResult share(const CallerRequest& request);
+  Status prepareChunks(const CallerRequest& request, const std::string& text);
   CallerResult planePut(const CallerRequest& request);
 
   CallerParts parts_;

@@ -105,6 +105,7 @@ struct PushState {
   Phase phase = Phase::kIdle;
   Stage stage = Stage::kNone;
   bool leader = false;  ///< rank 0: talks to the engines and sends
+  bool packs = false;   ///< another rank that sends: it packs its host's chunks
   std::uint32_t attempt = 1;
   std::uint32_t voteStep = 0;  ///< collectives so far in this phase and attempt
   bool goalBusy = false;

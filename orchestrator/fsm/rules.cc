@@ -57,7 +57,7 @@ const Guard kFail{"fail", [](const PushState&, const Event& e) {
                     return e.verdict.decision != Decision::kResend && !go(e);
                   }};
 const Guard kCanSend{"sender, nothing failed", [](const PushState& s, const Event& e) {
-                       return s.leader && s.local.ok() && e.status.ok() && !s.stopPass;
+                       return (s.leader || s.packs) && s.local.ok() && e.status.ok() && !s.stopPass;
                      }};
 const Guard kStepOpen{"step open",
                       [](const PushState& s, const Event&) { return !s.stopPass && !stepEnds(s); }};

@@ -100,6 +100,7 @@ void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
     ledger.session = Session::kOpen;
     ledger.emptyOpen = goal == Goal::kClean;
     if (goal == Goal::kStarted) {
+      ledger.chunksDone = 0;
       ledger.content = Content::kBegun;
       ledger.proved = false;
       ledger.flushed = false;
@@ -113,11 +114,15 @@ void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
   ledger.needsEmpty = true;
 }
 
-void applyUpdate(Ledger& ledger, const Reply& reply) {
+void applyUpdate(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
   ledger.updateSent = true;
-  ledger.touched = ledger.touched || reply.status.outcome() != Outcome::kRejected;
+  // Also one that a worker refused has ended the session, with its placeholders.
+  ledger.touched =
+      ledger.touched || reply.status.outcome() != Outcome::kRejected || reply.httpStatus >= 500;
   if (reply.status.ok()) {
-    ledger.content = Content::kComplete;
+    ++ledger.chunksDone;
+    const bool more = facts.chunkBodies != nullptr && ledger.chunksDone < facts.chunkBodies->size();
+    ledger.content = more ? Content::kBegun : Content::kComplete;
     return;
   }
   ledger.content = Content::kUnknown;
@@ -260,6 +265,7 @@ Ledger Ledger::forNextPush() const {
 Ledger Ledger::forNextAttempt() const {
   Ledger next = *this;
   next.updateSent = false;
+  next.chunksDone = 0;
   next.finishUnknown = false;
   next.flushed = false;
   next.proved = false;
@@ -309,7 +315,7 @@ Ledger apply(
       applyStart(ledger, goal, reply);
       break;
     case CallKind::kUpdate:
-      applyUpdate(ledger, reply);
+      applyUpdate(ledger, reply, facts);
       break;
     case CallKind::kFinish:
       applyFinish(ledger, call, reply);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <pushrod/config.h>
 #include <pushrod/engine_client.h>
@@ -56,7 +57,8 @@ struct Ledger {
   bool emptyOpen = false;    ///< the open session is the empty one
   bool staleClosed = false;  ///< a session of an earlier run was closed as it stood (P39)
   bool updateSent = false;
-  bool touched = false;  ///< an update of this push may have loaded something
+  std::size_t chunksDone = 0;  ///< chunk updates that this session has answered
+  bool touched = false;        ///< an update of this push may have loaded something
   bool finishUnknown = false;
   bool flushed = false;
   bool proved = false;  ///< reported the pushed version after this push's own finish
@@ -88,6 +90,9 @@ struct PushFacts {
   bool anyStartSent = false;  ///< P3: on any engine of this push
   std::shared_ptr<const std::string> initBody;
   std::shared_ptr<const std::string> updateBody;
+  /// The bodies of a stream that is one update per chunk; null: it is one, `updateBody`.
+  std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>> chunkBodies;
+  std::size_t chunksReady = 0;  ///< how many of them may be sent: packed on every host
   /// The engine's identity at its last good push; null: none. A change is refused (P5).
   std::shared_ptr<const EngineIdentity> expected;
 };

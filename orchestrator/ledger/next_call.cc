@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orchestrator/ledger/next_call.h"
 
+#include <algorithm>
+
 namespace pushrod::orchestrator {
 
 namespace {
@@ -172,6 +174,13 @@ Next updated(const Ledger& ledger, const PushFacts& facts) {
   }
   Next next = ask(CallKind::kUpdate);
   next.call.body = facts.updateBody;
+  if (facts.chunkBodies != nullptr) {
+    if (ledger.chunksDone >= std::min(facts.chunksReady, facts.chunkBodies->size())) {
+      next.kind = Next::Kind::kHold;
+      return next;
+    }
+    next.call.body = (*facts.chunkBodies)[ledger.chunksDone];
+  }
   return next;
 }
 

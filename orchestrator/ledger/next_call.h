@@ -14,6 +14,7 @@ struct Next {
     kReached,  ///< the goal is reached
     kFailed,   ///< it cannot be reached, because of `status`
     kWait,     ///< ask again after `pause`, then send `call`
+    kHold,     ///< nothing to do until the facts change
   };
   Kind kind = Kind::kReached;
   Call call;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes from a tcp source to the reference engine's worker, and as the bodies that announce
-// them: a failure with a reason, or every tensor whole. Nothing blocks and nothing is kept.
+// them or a chunk in shared memory: a failure with a reason, or every tensor whole. Nothing blocks
+// and nothing is kept.
 #include <arpa/inet.h>
 #include <array>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <boost/json/parse.hpp>
 
 #include "common/check.h"
+#include "engines/reference/shm_info.h"
 #include "engines/reference/tcp_receiver.h"
 
 namespace {
@@ -109,6 +111,17 @@ void bodies(std::string_view text) {
       next += chunk.count;
     }
     PUSHROD_CHECK(next <= update->tensors.size());
+  }
+  (void)checkShmInit(value);
+  if (const auto shared = ShmUpdate::parse(value)) {
+    std::uint64_t total = 0;
+    for (const TensorSpec& tensor : shared->tensors) {
+      total += tensor.bytes();
+    }
+    PUSHROD_CHECK(total == shared->bytes && !shared->segments.empty());
+    for (const auto& [host, segment] : shared->segments) {
+      PUSHROD_CHECK(segment.bytes == total && segment.name.rfind('/') == 0);
+    }
   }
 }
 

@@ -75,6 +75,8 @@ def request(port, method, path, body=None, limit=10):
 class EngineClient:
     """What a test sees of an engine, whoever runs it."""
 
+    backend = "tcp"
+
     def __init__(self, name, port, journal_path):
         self.name, self.port, self.journal_path = name, port, pathlib.Path(journal_path)
         self.url = f"http://127.0.0.1:{port}"
@@ -97,11 +99,12 @@ class EngineClient:
 class Engine(EngineClient):
     """One reference engine process."""
 
-    def __init__(self, folder, name, *flags, port=0):
+    def __init__(self, folder, name, *flags, port=0, backend="tcp"):
+        self.backend = backend
         journal_path = pathlib.Path(folder) / f"{name}-{time.monotonic_ns()}.journal"
         self.log = open(pathlib.Path(folder) / f"{name}.log", "ab")
         self.process = subprocess.Popen(
-            [PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", "tcp",
+            [PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", backend,
              "--journal", str(journal_path), *flags],
             stdout=subprocess.PIPE, stderr=self.log)
         line = self.process.stdout.readline()
@@ -178,8 +181,8 @@ class Case(unittest.TestCase):
             logs = [path.read_text(errors="replace") for path in self.folder.glob("rank-*.log")]
             raise AssertionError(f"{error}\n" + "\n".join(logs)) from None
 
-    def engine(self, name, *flags, port=0):
-        engine = Engine(self.folder, name, *flags, port=port)
+    def engine(self, name, *flags, port=0, backend="tcp"):
+        engine = Engine(self.folder, name, *flags, port=port, backend=backend)
         self.engines.append(engine)
         return engine
 
@@ -210,6 +213,8 @@ class Case(unittest.TestCase):
         lines.append("  list:")
         for engine in engines:
             lines += [f"    - url: {engine.url}", f"      name: {engine.name}"]
+            if getattr(engine, "backend", "tcp") != "tcp":
+                lines.append(f"      transport: {engine.backend}")
         for section, values in text.items():
             lines.append(f"{section}:")
             lines += [f"  {key}: {value}" for key, value in values.items()]
@@ -232,26 +237,29 @@ class Case(unittest.TestCase):
         text = done.stdout.decode(errors="replace")
         return done.returncode, json.loads(report.read_text()) if report.exists() else None, text
 
-    def launch(self, commands, master="127.0.0.1"):
-        """One rank process per command, as a launcher starts them. Their output goes to files."""
+    def launch(self, commands, master="127.0.0.1", hosts=None):
+        """One rank process per command, as a launcher starts them. Their output goes to files.
+        `hosts`: their host ids."""
         port = free_port()
         for rank, command in enumerate(commands):
             environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(len(commands)),
                                LOCAL_RANK=str(rank), MASTER_ADDR=master,
                                MASTER_PORT=str(port))
+            if hosts is not None:
+                environment["PUSHROD_HOST_ID"] = hosts[rank]
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             log.close()
         return self.children[-len(commands):]
 
-    def ranks(self, config, checkpoint, version, count, master="127.0.0.1"):
+    def ranks(self, config, checkpoint, version, count, master="127.0.0.1", hosts=None):
         """`count` ranks of one push. `config` and `checkpoint` may be lists, one for each rank."""
         return self.launch([
             self.command(config[rank] if isinstance(config, list) else config,
                          checkpoint[rank] if isinstance(checkpoint, list) else checkpoint,
                          version, "--report", str(self.folder / "ranks.json"))
-            for rank in range(count)], master)
+            for rank in range(count)], master, hosts)
 
     def rank_log(self, rank):
         return (self.folder / f"rank-{rank}.log").read_text(errors="replace")

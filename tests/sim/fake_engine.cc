@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/sim/sim_chunks.h"
+
 namespace pushrod::sim {
 
 namespace {
 
 constexpr Duration kWork{1};
+/// Longer than the ranks take to come to the chunk after the next: who writes a region without
+/// waiting for the answer is seen.
+constexpr Duration kReading{25};
 
 Reply okReply(CallKind kind) {
   Reply reply;
@@ -134,6 +139,7 @@ void FakeEngine::start() {
   ++starts_;
   session_ = true;
   complete_ = false;
+  received_ = 0;
   placeholders_ = true;
   std::fill(pieces_.begin(), pieces_.end(), kTorn);
   done(okReply(CallKind::kStart));
@@ -148,11 +154,42 @@ void FakeEngine::update() {
     endUpdate("the weight transfer engine is not initialized");
     return;
   }
+  if (memory_ != nullptr) {
+    executor_.postAt(executor_.now() + kReading, [this, life = life_] {
+      if (life == life_) {
+        updateChunk(SimChunks::chunkOf(*queue_.front().call.body));
+      }
+    });
+    return;
+  }
   reading_ = true;
   received_ = 0;
 }
 
+void FakeEngine::updateChunk(std::size_t tensor) {
+  const std::optional<int> content = memory_(tensor);
+  if (!content) {
+    complain_(name_ + " was told of a chunk whose memory is written again already");
+    endUpdate("the chunk is gone");
+    return;
+  }
+  if (tensor != received_) {
+    complain_(name_ + " was told of chunk " + std::to_string(tensor) + " after " +
+              std::to_string(received_) + " chunks");
+  }
+  load(tensor, *content);
+  complete_ = ++received_ == kTensors;
+  done(okReply(CallKind::kUpdate));
+}
+
 void FakeEngine::receive(std::size_t tensor, int content) {
+  load(tensor, content);
+  if (++received_ == kTensors) {
+    endUpdate("");
+  }
+}
+
+void FakeEngine::load(std::size_t tensor, int content) {
   const std::size_t layer = tensor / kPerLayer;
   pieces_[tensor] = content;
   placeholders_ = true;
@@ -163,9 +200,6 @@ void FakeEngine::receive(std::size_t tensor, int content) {
       pieces_[i] = kTorn;
     }
     counters_[layer] = 0;
-  }
-  if (++received_ == kTensors) {
-    endUpdate("");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,12 @@ class FakeEngine {
   }
 
   void receive(std::size_t tensor, int content);
+
+  /// Where chunks are read that an update tells of; nullopt: other bytes stand there.
+  void readFrom(std::function<std::optional<int>(std::size_t tensor)> memory) {
+    memory_ = std::move(memory);
+  }
+
   void channelOpen(std::uint64_t channel);
   void channelDied(std::uint64_t channel);
 
@@ -82,6 +89,8 @@ class FakeEngine {
   void start();
   void update();
   void finish();
+  void load(std::size_t tensor, int content);
+  void updateChunk(std::size_t tensor);
   void endUpdate(const std::string& error);
   [[nodiscard]] Reply identify() const;
   void boot();
@@ -90,6 +99,7 @@ class FakeEngine {
   std::string name_;
   bool oldProfile_;
   Complain complain_;
+  std::function<std::optional<int>(std::size_t)> memory_;
   std::deque<Job> queue_;
   bool serving_ = false;
   std::uint64_t life_ = 0;

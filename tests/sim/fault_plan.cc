@@ -62,7 +62,8 @@ std::string FaultPlan::replay() const {
          (second == FaultKind::kNone ? ""
                                      : " --second " + std::string(faultName(second)) +
                                            " --second-k " + std::to_string(secondK)) +
-         (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "");
+         (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "") +
+         (chunked ? " --chunked" : "");
 }
 
 }  // namespace pushrod::sim

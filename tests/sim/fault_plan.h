@@ -54,6 +54,7 @@ struct FaultPlan {
   std::uint64_t secondK = 0;            ///< its call, counted from the first fault on
   bool oldProfile = false;  ///< engines of release 0.22: a failed update keeps its session
   bool quarantine = false;  ///< engines.on_loss: quarantine, with push.wave: 1
+  bool chunked = false;     ///< transport shm: an update for each chunk, packed on two hosts
 
   /// The command that repeats this run.
   [[nodiscard]] std::string replay() const;

@@ -18,7 +18,7 @@ struct CallerWorld {
   int rank = 0;
   Agreements& agreements;
   Gathers& gathers;
-  SimPlane* plane = nullptr;  ///< rank 0
+  SimPlane* plane = nullptr;  ///< of ranks that send
   std::shared_ptr<const Manifest> manifest;
   /// Counts a seam call and returns the fault that happens at it.
   std::function<FaultKind(Seam, const std::string&)> fault;

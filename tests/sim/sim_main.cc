@@ -18,6 +18,10 @@ int main(int argc, char** argv) {
       plan.quarantine = true;
       continue;
     }
+    if (flag == "--chunked") {
+      plan.chunked = true;
+      continue;
+    }
     const char* const value = i + 1 < argc ? argv[++i] : "";
     if (flag == "--ranks") {
       plan.ranks = std::atoi(value);

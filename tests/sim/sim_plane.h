@@ -9,6 +9,7 @@
 #include <pushrod/executor.h>
 
 #include "tests/sim/fake_engine.h"
+#include "tests/sim/sim_chunks.h"
 
 namespace pushrod::sim {
 
@@ -18,8 +19,10 @@ class SimPlane final : public DataPlane {
  public:
   using Done = std::function<void(const Status&)>;
 
-  SimPlane(Executor& executor, std::vector<FakeEngine*> engines)
-      : executor_(executor), engines_(std::move(engines)) {}
+  /// `chunks`: the memory that tensors are packed into, for engines that are told of each chunk by
+  /// itself; null: the engines are sent a stream.
+  SimPlane(Executor& executor, std::vector<FakeEngine*> engines, SimChunks* chunks = nullptr)
+      : executor_(executor), engines_(std::move(engines)), chunks_(chunks) {}
 
   void openLater(Deadline deadline, Done done);
   void putLater(std::size_t tensor, int content, Deadline deadline, Done done);
@@ -34,9 +37,13 @@ class SimPlane final : public DataPlane {
 
   [[nodiscard]] std::string waitsFor() const { return wait_ ? wait_->name : ""; }
 
-  [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
+  [[nodiscard]] TransportKind kind() const override {
+    return chunks_ == nullptr ? TransportKind::kTcp : TransportKind::kShm;
+  }
 
-  [[nodiscard]] FailurePolicy failurePolicy() const override { return FailurePolicy::kAbortChunk; }
+  [[nodiscard]] FailurePolicy failurePolicy() const override {
+    return chunks_ == nullptr ? FailurePolicy::kAbortChunk : FailurePolicy::kFinishChunk;
+  }
 
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;
   [[nodiscard]] bool ready() const override;
@@ -75,6 +82,7 @@ class SimPlane final : public DataPlane {
 
   Executor& executor_;
   std::vector<FakeEngine*> engines_;
+  SimChunks* chunks_;
   std::vector<FakeEngine*> members_;  ///< of the channel, in its order
   std::vector<std::uint64_t> bytes_;
   std::uint64_t channel_ = 0;

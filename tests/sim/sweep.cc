@@ -47,6 +47,7 @@ SweepResult runSweep(const Sweep& sweep) {
   FaultPlan plan{sweep.ranks, sweep.engines};
   plan.oldProfile = sweep.oldProfile;
   plan.quarantine = sweep.quarantine;
+  plan.chunked = sweep.chunked;
   (void)runOne(plan, result);
   for (const FaultKind kind : sweep.kinds) {
     plan.kind = kind;

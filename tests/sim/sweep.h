@@ -18,6 +18,7 @@ struct Sweep {
   std::vector<FaultKind> seconds;
   bool oldProfile = false;
   bool quarantine = false;
+  bool chunked = false;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };

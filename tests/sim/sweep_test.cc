@@ -24,6 +24,7 @@ struct Shape {
   FaultKind kind;
   bool oldProfile = false;
   bool quarantine = false;
+  bool chunked = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -50,6 +51,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.kinds = {shape.kind};
   sweep.oldProfile = shape.oldProfile;
   sweep.quarantine = shape.quarantine;
+  sweep.chunked = shape.chunked;
   sweep.stride = strideOf(shape);
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
@@ -69,9 +71,12 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.seconds = allKinds();
   sweep.stride = 5;
   sweep.secondStride = 7;
-  const SweepResult result = runSweep(sweep);
-  for (const std::string& failure : result.failures) {
-    ADD_FAILURE() << failure;
+  for (const bool chunked : {false, true}) {
+    sweep.chunked = chunked;
+    const SweepResult result = runSweep(sweep);
+    for (const std::string& failure : result.failures) {
+      ADD_FAILURE() << failure;
+    }
   }
 }
 
@@ -124,6 +129,10 @@ std::vector<Shape> shapes() {
     list.push_back(Shape{1, 2, kind, false, true});
     list.push_back(Shape{2, 2, kind, true, true});
     list.push_back(Shape{3, 3, kind, false, true});
+    list.push_back(Shape{1, 1, kind, false, false, true});
+    list.push_back(Shape{2, 2, kind, false, false, true});
+    list.push_back(Shape{3, 2, kind, false, false, true});
+    list.push_back(Shape{2, 3, kind, false, true, true});
   }
   return list;
 }
@@ -192,7 +201,8 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
     c = c == '-' ? '_' : c;
   }
   name += each.param.oldProfile ? "_old" : "";
-  return each.param.quarantine ? name + "_quarantine" : name;
+  name += each.param.quarantine ? "_quarantine" : "";
+  return each.param.chunked ? name + "_chunked" : name;
 });
 
 }  // namespace

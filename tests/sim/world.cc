@@ -78,8 +78,32 @@ void World::buildEngines() {
     plain.push_back(engines_.back().get());
   }
   invariants_ = std::make_unique<Invariants>(plain);
-  plane_ = std::make_unique<SimPlane>(executor_, plain);
+  if (options_.plan.chunked) {
+    buildMemories(plain);
+  } else {
+    plane_ = std::make_unique<SimPlane>(executor_, plain);
+  }
   ledgers_.resize(engines_.size());
+}
+
+/// Every other engine lives on rank 1's host, where there is a rank 1.
+void World::buildMemories(const std::vector<FakeEngine*>& engines) {
+  const int packers = std::min(options_.plan.ranks, 2);
+  for (int i = 0; i < packers; ++i) {
+    memories_.push_back(std::make_unique<SimChunks>(packers, options_.impatient));
+  }
+  for (std::size_t i = 0; i < engines.size(); ++i) {
+    const SimChunks* const memory = memories_[i % memories_.size()].get();
+    engines[i]->readFrom([memory](std::size_t tensor) { return memory->read(tensor); });
+  }
+  plane_ = std::make_unique<SimPlane>(executor_, engines, memories_.front().get());
+  if (packers > 1) {
+    packer_ = std::make_unique<SimPlane>(executor_, std::vector<FakeEngine*>(), memories_[1].get());
+  }
+}
+
+SimPlane* World::planeOf(int rank) const {
+  return rank == 0 ? plane_.get() : (rank == 1 ? packer_.get() : nullptr);
 }
 
 void World::buildRanks() {
@@ -95,7 +119,7 @@ void World::buildRanks() {
                         i,
                         *agreements_,
                         *gathers_,
-                        i == 0 ? plane_.get() : nullptr,
+                        planeOf(i),
                         manifest,
                         [this, i](Seam where, const std::string& what) {
                           return seam(where, i, what, std::nullopt);
@@ -254,7 +278,8 @@ void World::start(RankProcess& rank, int number) {
                     rank,
                     config_,
                     who,
-                    rank.rank == 0 ? plane_.get() : nullptr};
+                    planeOf(rank.rank),
+                    rank.rank == 0 && !memories_.empty() ? memories_.front().get() : nullptr};
   rank.driver = std::make_unique<PushDriver>(
       parts, std::move(push), [this, &rank](PushDriver::Ending ending) {
         ended(rank, std::move(ending));

@@ -37,6 +37,8 @@ class World final {
     FaultPlan plan;
     bool verbose = false;
     bool second = true;  ///< after a failed push, one without faults
+    /// Regions are written without waiting for answers (known bad variant).
+    bool impatient = false;
     /// Puts a decorator around a client (known bad variants).
     std::function<std::unique_ptr<EngineClient>(std::unique_ptr<EngineClient>, World&)> decorate;
     /// The same for a rank's caller.
@@ -60,6 +62,8 @@ class World final {
   struct RankProcess;
 
   void buildEngines();
+  void buildMemories(const std::vector<FakeEngine*>& engines);
+  [[nodiscard]] SimPlane* planeOf(int rank) const;
   void buildRanks();
   void push(int number);
   void start(RankProcess& rank, int number);
@@ -81,7 +85,9 @@ class World final {
   std::unique_ptr<Agreements> agreements_;
   std::unique_ptr<Gathers> gathers_;
   std::unique_ptr<LinkHub> links_;
+  std::vector<std::unique_ptr<SimChunks>> memories_;  ///< with plan.chunked, of ranks 0 and 1
   std::unique_ptr<SimPlane> plane_;
+  std::unique_ptr<SimPlane> packer_;  ///< rank 1's, with plan.chunked
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::vector<std::unique_ptr<EngineClient>> clients_;
   std::vector<orchestrator::Ledger> ledgers_;

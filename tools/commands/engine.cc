@@ -98,6 +98,7 @@ engines::reference::EngineOptions optionsOf(const EngineFlags& flags) {
   options.worldSize = flags.worldSize;
   options.pipelineStages = flags.pipelineStages;
   options.dataParallel = flags.dataParallel;
+  options.backend = flags.backend;
   options.hostId = flags.hostId;
   options.checkpoint = flags.checkpoint;
   options.faults = flags.faults;
@@ -115,8 +116,9 @@ void waitForEither(int first, int second) {
 }  // namespace
 
 int engineCommand(const EngineFlags& flags) {
-  if (flags.backend != "tcp") {
-    return refuse("backend \"" + flags.backend + "\" is not in this build; use --backend tcp");
+  if (flags.backend != "tcp" && flags.backend != "shm") {
+    return refuse("backend \"" + flags.backend +
+                  "\" is not in this build; use --backend tcp or --backend shm");
   }
   if (flags.port < 0 || flags.port > 65535) {
     return refuse("port " + std::to_string(flags.port) + " is none; 0 to 65535 go");
@@ -159,7 +161,7 @@ CLI::App* addEngineCommand(CLI::App& root, int& exitCode) {
   command->add_option("--host", flags->host, "IP address to listen on")->capture_default_str();
   command->add_option("--prefix", flags->prefix, "path in front of every route");
   command->add_option("--name", flags->name, "name in the first line of output");
-  command->add_option("--backend", flags->backend, "weight transfer backend (tcp)")
+  command->add_option("--backend", flags->backend, "weight transfer backend, tcp or shm")
       ->capture_default_str();
   command->add_option("--profile", flags->profile, "release to behave as, 0.22 to 0.33")
       ->capture_default_str();

@@ -2,7 +2,7 @@
 // The data pass on the caller's thread: begin, put, flush.
 #include <algorithm>
 
-#include "transports/cast.h"
+#include "transports/put_check.h"
 #include "transports/tcp/plane.h"
 
 namespace pushrod::transports::tcp {
@@ -83,16 +83,8 @@ Status TcpPlane::checkPut(const TensorSpec& spec, const TensorView& view) const 
     return {Code::kDataMismatch,
             what + "is extra: the update was begun with " + std::to_string(declared_) + " tensors"};
   }
-  const bool cast = spec.dtype != view.dtype;
-  if (spec.shape != view.shape || !elementCount(spec.shape).has_value() ||
-      (cast && !(isCastable(spec.dtype) && isCastable(view.dtype)))) {
-    return {Code::kDataMismatch, what + "cannot be filled from '" + view.describe() + "'"};
-  }
-  if (view.device.kind != Device::Kind::kCpu) {
-    return {Code::kInvalidArgument,
-            what +
-                "is in device memory, and transport tcp sends from host memory; copy it to the "
-                "host in the weight source, or use transport nccl or ipc"};
+  if (Status fault = checkView(what, spec, view, "tcp"); !fault.ok()) {
+    return fault;
   }
   if (filled_ + spec.bytes() > largestChunk_) {
     return {Code::kInternal, what + "is not the one that the update was begun with"};

@@ -29,6 +29,7 @@ struct Variant {
   bool unarmed = false;
   int ranks = 2;
   int engines = 2;
+  bool impatient = false;  ///< over chunks in shared memory
 };
 
 std::ostream& operator<<(std::ostream& out, const Variant& variant) {
@@ -42,6 +43,7 @@ Outcome runVariant(const Variant& variant, const FaultPlan& plan) {
   options.decorate = variant.client;
   options.decorateCaller = variant.caller;
   options.unarmed = variant.unarmed;
+  options.impatient = variant.impatient;
   return World(std::move(options)).run();
 }
 
@@ -57,6 +59,7 @@ std::optional<Catch> caught(const Variant& variant) {
   FaultPlan plan{variant.ranks, variant.engines};
   plan.kind = variant.kind;
   plan.second = variant.second;
+  plan.chunked = variant.impatient;
   bool hit = true;
   for (plan.k = 1; hit && plan.k < kMostCalls; ++plan.k) {
     bool more = true;
@@ -154,6 +157,9 @@ const Variant kVariants[] = {
      .unarmed = true,
      .ranks = 1,
      .engines = 1},
+    {.name = "WritesWhatIsStillRead",
+     .invariant = "e0 was told of a chunk whose memory is written again already",
+     .impatient = true},
 };
 
 INSTANTIATE_TEST_SUITE_P(Variants, KnownBad, ::testing::ValuesIn(kVariants), [](const auto& each) {

@@ -32,10 +32,10 @@ TEST(Support, TheDefaultTransportIsRefusedWithTheRemedy) {
 
 TEST(Support, AnEnginesOwnTransportCounts) {
   EXPECT_TRUE(supportOf("engines: {list: [{url: \"http://a:1\", transport: tcp}]}\n").ok());
-  EXPECT_THAT(supportOf("engines: {list: [{url: \"http://a:1\", transport: shm}]}\n"
+  EXPECT_THAT(supportOf("engines: {list: [{url: \"http://a:1\", transport: ipc}]}\n"
                         "transport: {kind: tcp}\n")
                   .message(),
-              HasSubstr("engines.list[0].transport: shm is not in this build"));
+              HasSubstr("engines.list[0].transport: ipc is not in this build"));
 }
 
 struct Row {

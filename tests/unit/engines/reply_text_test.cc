@@ -88,6 +88,10 @@ TEST(ReplyTextTest, RefusalsBelongToTheirCallAndProfile) {
   const std::string release = wrap + "Cannot release a trainer connection during a weight update'";
   EXPECT_TRUE(isRefusal(CallKind::kStart, active, now));
   EXPECT_TRUE(isRefusal(CallKind::kStart, active, old));
+  EXPECT_TRUE(
+      isRefusal(CallKind::kUpdate,
+                "Worker failed with error 'no shared memory segment for host a; offered: b'",
+                now));
   EXPECT_FALSE(isRefusal(CallKind::kFinish, active, now)) << "a late reply, not a refusal";
   EXPECT_TRUE(isRefusal(CallKind::kFinish, noSessionOld, old));
   EXPECT_FALSE(isRefusal(CallKind::kFinish, noSessionOld, now));

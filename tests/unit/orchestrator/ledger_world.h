@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "orchestrator/ledger/ledger.h"
 #include "orchestrator/ledger/next_call.h"
@@ -39,6 +40,18 @@ inline PushFacts theFacts() {
   facts.engine = "e1";
   facts.initBody = std::make_shared<const std::string>("{}");
   facts.updateBody = facts.initBody;
+  return facts;
+}
+
+/// As theFacts, for a stream of `chunks` updates.
+inline PushFacts chunkFacts(std::size_t chunks) {
+  PushFacts facts = theFacts();
+  std::vector<std::shared_ptr<const std::string>> bodies;
+  for (std::size_t i = 0; i < chunks; ++i) {
+    bodies.push_back(std::make_shared<const std::string>("chunk " + std::to_string(i)));
+  }
+  facts.chunkBodies =
+      std::make_shared<const std::vector<std::shared_ptr<const std::string>>>(std::move(bodies));
   return facts;
 }
 

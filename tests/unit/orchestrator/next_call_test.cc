@@ -52,6 +52,68 @@ TEST(NextCall, AFirstPushAsksInThisOrder) {
   EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{CallKind::kResume}));
 }
 
+TEST(NextCall, ChunksAreToldOneByOneAsTheyAreReady) {
+  PushFacts facts = chunkFacts(3);
+  Ledger ledger = pausedLedger();
+  TrueEngine engine;
+  wayTo(Goal::kStarted, ledger, engine, facts);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(nextCall(ledger, Goal::kUpdated, facts, nullptr).kind, Next::Kind::kHold) << i;
+    facts.chunksReady = i + 1;
+    const Next next = nextCall(ledger, Goal::kUpdated, facts, nullptr);
+    ASSERT_EQ(next.kind, Next::Kind::kCall) << i;
+    EXPECT_EQ(next.call.kind, CallKind::kUpdate);
+    EXPECT_EQ(*next.call.body, "chunk " + std::to_string(i));
+    EXPECT_NE(ledger.content, Content::kComplete) << i;
+    ledger = apply(std::move(ledger), Goal::kUpdated, next.call, good(CallKind::kUpdate), facts);
+  }
+  EXPECT_EQ(ledger.content, Content::kComplete);
+  EXPECT_EQ(nextCall(ledger, Goal::kUpdated, facts, nullptr).kind, Next::Kind::kReached);
+}
+
+TEST(NextCall, ARefusedChunkEndsTheGoalAndTheResendBeginsAnew) {
+  PushFacts facts = chunkFacts(3);
+  facts.chunksReady = 3;
+  Ledger ledger = pausedLedger();
+  TrueEngine engine;
+  wayTo(Goal::kStarted, ledger, engine, facts);
+  Call update;
+  update.kind = CallKind::kUpdate;
+  ledger = apply(std::move(ledger), Goal::kUpdated, update, good(CallKind::kUpdate), facts);
+  const Reply refused = bad(CallKind::kUpdate, 500, Outcome::kUnknown);
+  ledger = apply(std::move(ledger), Goal::kUpdated, update, refused, facts);
+  EXPECT_EQ(nextCall(ledger, Goal::kUpdated, facts, &refused).kind, Next::Kind::kFailed);
+  EXPECT_TRUE(ledger.needsEmpty);
+  engine.session = false;
+  ledger = ledger.forNextAttempt();
+  facts.chunksReady = 1;
+  EXPECT_EQ(wayTo(Goal::kClean, ledger, engine, facts),
+            (Calls{CallKind::kReadPaused,
+                   CallKind::kReadSession,
+                   CallKind::kReadVersion,
+                   CallKind::kStart,
+                   CallKind::kFinish}));
+  wayTo(Goal::kStarted, ledger, engine, facts);
+  EXPECT_EQ(*nextCall(ledger, Goal::kUpdated, facts, nullptr).call.body, "chunk 0");
+}
+
+TEST(NextCall, AChunkThatNoSegmentWasFoundForHasTouchedTheEngine) {
+  PushFacts facts = chunkFacts(1);
+  facts.chunksReady = 1;
+  Ledger ledger = pausedLedger();
+  TrueEngine engine;
+  wayTo(Goal::kStarted, ledger, engine, facts);
+  Call update;
+  update.kind = CallKind::kUpdate;
+  ledger = apply(std::move(ledger),
+                 Goal::kUpdated,
+                 update,
+                 bad(CallKind::kUpdate, 500, Outcome::kRejected),
+                 facts);
+  EXPECT_EQ(ledger.session, Session::kUnknown) << "read, not guessed";
+  EXPECT_TRUE(ledger.touched) << "its parameters are placeholders";
+}
+
 TEST(NextCall, TheVersionAlreadyReportedIsMarkedBeforeAnyStart) {
   Ledger ledger = pausedLedger();
   ledger.label = Label::kPushed;

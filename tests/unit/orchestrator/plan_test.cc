@@ -10,7 +10,7 @@ TEST(Plan, WhatIsEncodedDecodesToTheSame) {
   const std::vector<std::vector<std::uint64_t>> lists = {
       {1}, {3}, {1, 2, 3}, {2, 7, 1000000007}, {1, 18446744073709551615U}};
   for (const auto& steps : lists) {
-    const Plan plan{steps};
+    const Plan plan{steps, "", {}};
     const Result<Plan> back = Plan::decode(plan.encode(), steps.back());
     ASSERT_TRUE(back.ok()) << plan.encode() << ": " << back.status().toString();
     EXPECT_EQ(*back, plan);
@@ -18,7 +18,29 @@ TEST(Plan, WhatIsEncodedDecodesToTheSame) {
 }
 
 TEST(Plan, TextIsStable) {
-  EXPECT_EQ((Plan{{2, 5}}).encode(), "plan 1 2 5");
+  EXPECT_EQ((Plan{{2, 5}, "", {}}).encode(), "plan 1 2 5");
+}
+
+TEST(Plan, CarriesTheSegmentsNameAndWhoPacks) {
+  const Plan plan{{2, 5}, "00ff", {0, 4, 12}};
+  EXPECT_EQ(plan.encode(), "plan 1 2 5 shm 00ff 0 4 12");
+  const Result<Plan> back = Plan::decode(plan.encode(), 5);
+  ASSERT_TRUE(back.ok()) << back.status().toString();
+  EXPECT_EQ(*back, plan);
+  EXPECT_TRUE(back->packs(4));
+  EXPECT_FALSE(back->packs(1));
+  EXPECT_FALSE((Plan{{2}, "", {}}).packs(0));
+  for (const char* text : {"plan 1 5 shm ",
+                           "plan 1 5 shm x",
+                           "plan 1 5 shm x 1 1",
+                           "plan 1 5 shm",
+                           "plan 1 5 shm x -1",
+                           "plan 1 5 shm x 0 y",
+                           "plan 1 5 tcp x 0",
+                           "plan 1 shm x 0",
+                           "plan 1 5 shm x 0 shm y 1"}) {
+    EXPECT_FALSE(Plan::decode(text, 5).ok()) << text;
+  }
 }
 
 TEST(Plan, RefusesEverythingElse) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/identity.h"
 
+#include <fstream>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -123,6 +124,26 @@ TEST(IdentityTest, ArgumentsAreChecked) {
   EXPECT_FALSE(Rank::of(2, 2));
   EXPECT_FALSE(Rank::of(-1, 2));
   EXPECT_FALSE(Rank::of(0, 0));
+}
+
+TEST(IdentityTest, HostIdIsTheVariableElseTheMachines) {
+  const auto hostOf = [](const std::optional<std::string>& value) {
+    return hostIdFromEnvironment([&value](const std::string& name) {
+      return name == "PUSHROD_HOST_ID" ? value : std::nullopt;
+    });
+  };
+  EXPECT_EQ(hostOf("node-7").value(), "node-7");
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string machine;
+  file >> machine;
+  EXPECT_EQ(hostOf(std::nullopt).value(), machine);
+  for (const std::string& odd :
+       {std::string(), std::string("two words"), std::string("line\n"), std::string(129, 'x')}) {
+    const auto refused = hostOf(odd);
+    ASSERT_FALSE(refused) << odd;
+    EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(refused.status().message().find("PUSHROD_HOST_ID"), std::string::npos);
+  }
 }
 
 }  // namespace

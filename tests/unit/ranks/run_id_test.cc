@@ -34,6 +34,25 @@ TEST(RunIdTest, DeadRunsIdIsNotTakenAndIsRemoved) {
   EXPECT_EQ((*first)->get({"base/dead/vote/1/0"}, in(kPatience)).value(), Values{std::nullopt});
 }
 
+TEST(RunIdTest, RankZeroLearnsWhereEveryRankLives) {
+  const TemporaryFolder folder;
+  auto first = FileStore::open(folder.path());
+  auto second = FileStore::open(folder.path());
+  auto third = FileStore::open(folder.path());
+  Interrupt interrupt;
+  const auto follow = [&](Store& store, int rank, const std::string& host) {
+    return std::async(std::launch::async, [&store, &interrupt, rank, host] {
+      return RunAgreement("base", *Rank::of(rank, 3), host).agree(store, interrupt, in(kPatience));
+    });
+  };
+  auto one = follow(**second, 1, "host-b");
+  auto two = follow(**third, 2, "");
+  RunAgreement leader("base", *Rank::of(0, 3), "host-a");
+  ASSERT_TRUE(leader.agree(**first, interrupt, in(kPatience)));
+  ASSERT_TRUE(one.get() && two.get());
+  EXPECT_EQ(leader.hostIds(), (std::vector<std::string>{"host-a", "host-b", ""}));
+}
+
 TEST(RunIdTest, DifferentSizesAreToldOnBothRanks) {
   const TemporaryFolder folder;
   auto first = FileStore::open(folder.path());

@@ -42,6 +42,31 @@ TEST(ChunkPlan, theRuleOverABufferOf100Bytes) {
   }
 }
 
+TEST(ChunkPlan, chunksWithinABufferOf100BytesCloseBeforeTheyExceedIt) {
+  struct Within {
+    const char* name;
+    std::vector<std::int64_t> sizes;
+    std::vector<Chunk> chunks;
+  };
+
+  const Within rows[] = {
+      {"no tensors", {}, {}},
+      {"all in one", {10, 20}, {{2, 30}}},
+      {"equal to the buffer", {60, 40, 1, 5}, {{2, 100}, {4, 6}}},
+      {"one byte more opens the next", {60, 41}, {{1, 60}, {2, 41}}},
+      {"a tensor as large as the buffer", {1, 100, 1}, {{1, 1}, {2, 100}, {3, 1}}},
+      {"a full chunk takes tensors without bytes", {100, 0, 0, 1}, {{3, 100}, {4, 1}}},
+      {"tensors without bytes first", {0, 0, 100}, {{3, 100}}},
+      {"no bytes at all", {0, 0}, {{2, 0}}},
+  };
+  for (const Within& row : rows) {
+    const auto chunks = chunksWithin(bytesOf(row.sizes), 100);
+    ASSERT_TRUE(chunks.ok()) << row.name;
+    EXPECT_EQ(*chunks, row.chunks) << row.name;
+  }
+  EXPECT_EQ(chunksWithin(bytesOf({100, 101}), 100).status().code(), Code::kInvalidArgument);
+}
+
 TEST(ChunkPlan, fieldReportOfOversizeWeights) {
   // Buffer 1 MiB; 0.4, 3.0, 0.4, 1.0 MiB and 1 MiB plus one byte.
   const std::int64_t mib = 1 << 20;
