@@ -163,8 +163,16 @@ Status FileStore::erase(const std::vector<std::string>& keys, Deadline /*deadlin
 
 Status FileStore::eraseBelow(const std::string& prefix, Deadline /*deadline*/) {
   const fs::path path = fileOf(prefix);
+  // A rank that starts at the same time may write below it; what it writes now goes as well.
+  constexpr int kTries = 10;
   std::error_code error;
-  fs::remove_all(path, error);
+  for (int i = 0; i < kTries; ++i) {
+    error.clear();
+    fs::remove_all(path, error);
+    if (error != std::errc::directory_not_empty) {
+      break;
+    }
+  }
   return error ? failed("removing", path, error.message()) : Status();
 }
 

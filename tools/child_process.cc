@@ -2,7 +2,9 @@
 #include "tools/child_process.h"
 
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,6 +15,9 @@
 
 namespace pushrod::tools {
 namespace {
+
+/// From fork to exec: milliseconds, unless somebody stops the child between the two.
+constexpr std::chrono::milliseconds kLongestStart{10000};
 
 std::string errnoText(int error) {
   return std::generic_category().message(error);
@@ -69,12 +74,18 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildSpec& spec)
   writer.reset();
   ::setpgid(pid, pid);  // On both sides, so that it holds whoever runs first.
   std::unique_ptr<ChildProcess> child(new ChildProcess(pid));
-  int error = 0;
-  ssize_t got = 0;
+  pollfd answer{reader.get(), POLLIN, 0};
+  int ready = -1;
   do {
-    got = ::read(reader.get(), &error, sizeof(error));
-  } while (got < 0 && errno == EINTR);
-  if (got == sizeof(error)) {
+    ready = ::poll(&answer, 1, static_cast<int>(kLongestStart.count()));
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) {
+    return Status(Code::kUnavailable,
+                  spec.command[0] + " did not start within " +
+                      std::to_string(kLongestStart.count()) + " ms; was it stopped?");
+  }
+  int error = 0;
+  if (::read(reader.get(), &error, sizeof(error)) == sizeof(error)) {
     return Status(Code::kUnavailable, spec.command[0] + " cannot be run: " + errnoText(error));
   }
   return child;

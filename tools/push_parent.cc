@@ -55,6 +55,14 @@ std::string deaths(const std::vector<ChildEnd>& ends) {
   return text;
 }
 
+/// The ranks' own word, then what only their parent knows.
+std::string told(std::string summary, const std::string& ends) {
+  if (!ends.empty() && !summary.ends_with('.')) {
+    summary += '.';
+  }
+  return summary + ends;
+}
+
 /// Refusals are told once, by the parent, before any rank exists.
 Result<DrillPlan> refuseEarly(const PushOptions& options) {
   const Status report = options.report.empty() ? Status() : checkReportPath(options.report);
@@ -97,7 +105,7 @@ void tell(const PushOptions& options,
           const SuperviseResult& result,
           int code) {
   const auto summary = lowest(folder, options.ranks, &summaryFileName);
-  const std::string text = summary.value_or("No rank left a result.") + deaths(result.ends);
+  const std::string text = told(summary.value_or("No rank left a result."), deaths(result.ends));
   if (code == kExitDone) {
     print(text + "\n");
   } else {

@@ -46,8 +46,9 @@ constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
 
 Status checkReportPath(const std::string& path) {
   struct stat state = {};
-  if (::stat(path.c_str(), &state) == 0 && S_ISDIR(state.st_mode)) {
-    return unwritable(path, EISDIR);
+  if (::stat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) {
+    // The rename would put a file in the place of a device or a pipe.
+    return unwritable(path, S_ISDIR(state.st_mode) ? EISDIR : EEXIST);
   }
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
@@ -81,6 +82,11 @@ PushReport refusedReport(const std::string& version, int ranks, const Status& wh
   report.startedAt = common::utcText(std::chrono::system_clock::now());
   report.ranks = ranks;
   report.firstCause = why;
+  if (why.origin().phase == Phase::kIdle) {
+    Origin origin = why.origin();
+    origin.phase = Phase::kCheck;
+    report.firstCause = why.at(origin);
+  }
   return report;
 }
 

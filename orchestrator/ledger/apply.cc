@@ -28,8 +28,10 @@ void applyIdentity(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
   ledger.identified = true;
   ledger.identity = reply.identity;
   const EngineIdentity* before = facts.expected.get();
-  if (before != nullptr &&
-      (before->worldSize != reply.identity->worldSize || before->model != reply.identity->model)) {
+  // A server that did not tell its model once has not changed it (P5).
+  const bool otherModel = before != nullptr && !before->model.empty() &&
+                          !reply.identity->model.empty() && before->model != reply.identity->model;
+  if (before != nullptr && (before->worldSize != reply.identity->worldSize || otherModel)) {
     ledger.error.merge(Status(Code::kFailedPrecondition,
                               "it changed since the last push: " + before->model + " on " +
                                   std::to_string(before->worldSize) + " workers is now " +

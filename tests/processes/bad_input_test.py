@@ -91,6 +91,11 @@ class Flags(BadInput):
     def test_places_that_cannot_be_written(self):
         self.push("--ranks", "2", "--report", "/no/such/folder/r.json", says=("/no/such/folder",))
         self.push("--ranks", "2", "--report", self.folder, says=("--report",))
+        # A file must not take the place of a pipe or a device.
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.push("--ranks", "2", "--report", pipe, says=("--report", str(pipe)))
+        self.assertTrue(pipe.is_fifo())
         for folder in ("/no/such/folder", "/dev/null"):
             self.push("--ranks", "2", environment=dict(os.environ, TMPDIR=folder), says=("TMPDIR",))
 
@@ -125,6 +130,7 @@ class Configurations(BadInput):
             told = json.loads(report.read_text())
             self.assertEqual((told["outcome"], told["version"]), ("refused", "1"))
             self.assertIn("PUSHROD_NO_SUCH", told["first_cause"]["message"])
+            self.assertEqual(told["first_cause"]["phase"], "check")
         path.write_bytes(os.urandom(4096))
         self.refused("push", "--config", path, "--checkpoint", self.good, "--version", "1")
         for other in ("/no/such/file", str(self.folder), "/dev/null"):

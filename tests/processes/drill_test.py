@@ -74,6 +74,15 @@ class DrillCase(harness.Case):
 
 
 class Clean(DrillCase):
+    def test_a_model_that_was_not_told_once_is_not_taken_for_another(self):
+        for answer in ({"status": 503}, {"status": 200, "body": "{}"}):
+            engine = self.engine(f"e{len(self.engines)}")
+            engine.faults({"route": "v1/models", "nth": 1, "do": "status", **answer})
+            plan = {"repeat": REPEAT, "pushes": [{"version": str(i)} for i in range(1, 4)]}
+            code, reports, text, _ = self.drill(self.config([engine]), plan)
+            self.assertEqual(code, 0, text)
+            self.assertEqual([each["outcome"] for each in reports], ["done"] * 3, text)
+
     def test_every_layout_and_dtype_arrives_as_promised(self):
         engines = [self.engine("e0", "--world-size", "2"), self.engine("e1")]
         rows = [("embed", "bfloat16", [33, 6], {"seed": 1, "stream_dtype": "float32"}),
