@@ -54,7 +54,11 @@ std::string formatLogLine(const LogOptions& options,
   line += " ";
   line += logLevelName(level);
   line += " " + options.job + "[" + std::to_string(options.rank) + "] ";
-  line += text;
+  for (const char c : text) {
+    // Some texts come from engines: none may begin a line of its own or move the cursor.
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte == 0x7f ? ' ' : c;
+  }
   return line;
 }
 
@@ -62,7 +66,10 @@ void StderrLogSink::log(LogLevel level, std::string_view text) {
   if (level < options_.level) {
     return;
   }
+  // A terminal may show a progress line, which would stand before this one on its row.
+  static const bool terminal = ::isatty(STDERR_FILENO) == 1;
   const std::string line =
+      (terminal ? "\r\033[K" : "") +
       formatLogLine(options_, level, utcText(std::chrono::system_clock::now()), text) + "\n";
   // A log line that cannot be written has nowhere to be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());

@@ -71,14 +71,17 @@ Result<std::unique_ptr<PrivateFolder>> PrivateFolder::create(const std::string& 
   std::error_code error;
   const fs::path root = base.empty() ? fs::temp_directory_path(error) : fs::path(base);
   if (error) {
-    return Status(Code::kUnavailable, "no folder for temporary files: " + error.message());
+    return Status(Code::kUnavailable,
+                  "no folder for temporary files: " + error.message() +
+                      "; set TMPDIR to a folder that may be written");
   }
   removeDead(root);
   std::string name = (root / (std::string(kPrefix) + "XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr) {
     return Status(Code::kUnavailable,
                   "no temporary folder can be made in " + root.string() + ": " +
-                      std::generic_category().message(errno));
+                      std::generic_category().message(errno) +
+                      "; set TMPDIR to a folder that may be written");
   }
   Descriptor lock = makeLock(name);
   if (!lock.valid()) {

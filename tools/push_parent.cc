@@ -173,8 +173,7 @@ int runPushParent(const PushOptions& options) {
   }
   const Result<std::unique_ptr<PrivateFolder>> folder = PrivateFolder::create();
   if (!folder) {
-    printError(folder.status().message() +
-               "; set TMPDIR to a folder that may be written; no engine was contacted");
+    printError(folder.status().message() + "; no engine was contacted");
     return kExitRefused;
   }
   SuperviseOptions supervision;

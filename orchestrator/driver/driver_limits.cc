@@ -24,7 +24,8 @@ Duration PushDriver::phaseLimit() const {
     case Phase::kResume:
       return limits.resume;
     case Phase::kFailing:
-      return limits.shutdown;
+      // The rest is for the verdict, the report and the process's own end.
+      return limits.shutdown / 4 * 3;
     case Phase::kRecover:
       return limits.gather;
     case Phase::kIdle:

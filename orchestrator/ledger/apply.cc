@@ -136,6 +136,7 @@ void applyFinish(Ledger& ledger, const Call& call, const Reply& reply) {
   if (!reply.status.ok()) {
     ledger.session = afterFailure(ledger.session, reply);
     if (call.hasVersion) {
+      ledger.finishAnswer = reply.status.message();
       ledger.finishUnknown = reply.status.outcome() == Outcome::kUnknown;
       ledger.label = harmless(reply) ? ledger.label : Label::kUnknown;
     }

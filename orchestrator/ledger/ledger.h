@@ -60,6 +60,7 @@ struct Ledger {
   std::size_t chunksDone = 0;  ///< chunk updates that this session has answered
   bool touched = false;        ///< an update of this push may have loaded something
   bool finishUnknown = false;
+  std::string finishAnswer;  ///< of the finish that failed
   bool flushed = false;
   bool proved = false;  ///< reported the pushed version after this push's own finish
   bool verifyRead = false;

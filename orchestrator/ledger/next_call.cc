@@ -192,7 +192,7 @@ Next finished(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
                  ? reached()
                  : failed(Status(Code::kUnavailable,
                                  "the finish had no usable answer and the version is '" +
-                                     ledger.labelText + "'",
+                                     ledger.labelText + "': " + ledger.finishAnswer,
                                  Outcome::kUnknown));
     }
     return ask(CallKind::kReadVersion);

@@ -137,6 +137,19 @@ class Configurations(BadInput):
             self.refused("push", "--config", other, "--checkpoint", self.good, "--version", "1",
                          says=(other,))
 
+    def test_doubtful_keys_are_told_and_hinder_nothing(self):
+        config = self.config([self.e0], push={"verify": "none"})
+        code, text = run("config", "check", config)
+        self.assertEqual(code, 0, text)
+        self.assertIn("push.verify: none proves nothing", text)
+        code, text = run("config", "check", self.config([self.e0], transport={"kind": "nccl"}))
+        self.assertEqual(code, 0, text)
+        self.assertIn("not in this build", text)
+        # Rank 0 says it as well, once; this push is refused for its checkpoint.
+        (process,) = self.ranks(config, self.folder / "none", "1", 1)
+        self.assertEqual(process.wait(timeout=20 * harness.SLOW), 2, self.rank_log(0))
+        self.assertEqual(self.rank_log(0).count("push.verify: none proves nothing"), 1)
+
     def test_what_only_rank_0_looks_at_refuses_all_ranks(self):
         config = self.config([self.e0], engines={"token_env": "PUSHROD_NO_SUCH_TOKEN"})
         code, report, text = self.push(config, self.good, "1", ranks=3)

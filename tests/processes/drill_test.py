@@ -143,6 +143,22 @@ class Clean(DrillCase):
 
 
 class AtTensors(DrillCase):
+    def test_a_rank_dies_while_an_engine_does_not_read(self):
+        stuck, good = self.engine("stuck"), self.engine("good")
+        stuck.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
+                      "after_chunks": 1})
+        plan = {"tensors": [{"name": f"w{i}", "dtype": "bfloat16", "shape": [512, 512]}
+                            for i in range(24)],
+                "pushes": [{"version": "1", "faults": [
+                    {"rank": 2, "at": {"tensor": 12}, "kind": "exit"}]}]}
+        config = self.config([stuck, good], timeouts={"shutdown": "4s", "progress": "30s",
+                                                      "request": "30s", "drain": "30s"})
+        code, reports, text, _ = self.drill(config, plan)
+        self.assertEqual(code, 3, text)
+        # The report names every engine although one could not be closed.
+        self.assertEqual({row["name"] for row in reports[0]["engines"]}, {"stuck", "good"}, text)
+        self.assertNotIn("killed", text)
+
     def test_a_gather_that_throws_is_mended(self):
         engine, (code, reports, text, _) = self.fault("throw", {"tensor": 5})
         self.assertEqual(code, 0, text)

@@ -6,6 +6,8 @@
 
 #include <pushrod/config.h>
 
+#include "config/loader.h"
+#include "config/support.h"
 #include "tools/console.h"
 #include "tools/exit_code.h"
 
@@ -18,12 +20,20 @@ struct CheckOptions {
 };
 
 int check(const CheckOptions& options) {
-  const Result<Config> config = Config::load(options.file);
-  if (!config) {
-    printFaults(config.status().message());
+  const Result<config::Checked> checked = config::loadWithWarnings(options.file);
+  if (!checked) {
+    printFaults(checked.status().message());
     return kExitRefused;
   }
-  print(options.effective ? config->effective() : options.file + ": no faults\n");
+  for (const std::string& warning : checked->warnings) {
+    printError("warning: " + warning);
+  }
+  // Sound, and yet nothing that this build could push with.
+  const Status supported = config::checkSupported(checked->config);
+  if (!supported) {
+    printError("warning: " + supported.message());
+  }
+  print(options.effective ? checked->config.effective() : options.file + ": no faults\n");
   return kExitDone;
 }
 

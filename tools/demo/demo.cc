@@ -56,6 +56,10 @@ int Demo::run() {
         std::to_string(kEngines) + " engines with " + std::to_string(kWorkers) +
         " workers each.\nEverything runs on this machine, without GPU or network.\n\n");
   Status status = prepare();
+  if (!status && watch_.received() == 0) {
+    showTrouble(status);
+    return kExitRefused;
+  }
   for (std::size_t i = 0; status && i < chapters.size(); ++i) {
     print("\n" + std::to_string(i + 1) + "  " + chapters[i].title + "\n");
     status = play(chapters[i]);

@@ -179,7 +179,7 @@ TEST(ProcessTest, StoppedRankFailsAfterwardsAndTheNextPushMeetsIt) {
 }
 
 TEST(ProcessTest, ManyRebuildsLeaveNothingBehind) {
-  constexpr int kSize = 3;
+  constexpr int kSize = 4;
   constexpr std::uint64_t kRebuilds = 200;
   Processes processes;
   processes.start(kSize, [](int rank, Member& member) {
