@@ -152,7 +152,7 @@ class EngineFile(harness.Case):
                  [f"{self.file}:1:", f"{self.file}:2:"]),
                 ("- {url: \"http://h:1\"", [f"{self.file}:"]), ("[]\n", ["empty"]),
                 (None, ["No such file"]),
-                ("- {url: \"http://h:1\", transport: shm}\n", ["shm is not in this build"])):
+                ("- {url: \"http://h:1\", transport: nccl}\n", ["nccl is not in this build"])):
             with self.subTest(text=text):
                 if text is None:
                     self.file.unlink()
