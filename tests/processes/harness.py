@@ -89,7 +89,9 @@ class EngineClient:
         assert status == 200, (status, body)
 
     def journal(self, event=None):
-        lines = [json.loads(line) for line in self.journal_path.read_text().splitlines() if line]
+        text = self.journal_path.read_text()
+        # The last line may still be written.
+        lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines() if line]
         return [line for line in lines if event is None or line["event"] == event]
 
     def calls(self, route):
