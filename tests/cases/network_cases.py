@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports, names, idle connections, cut replies, proxies and exporters: cases 23 to 29."""
 
+import http.client
 import os
 import re
 import select
@@ -307,8 +308,8 @@ class Case29(Case):
                 if stuck is None:
                     stuck = socket.create_connection(("127.0.0.1", port))
                     stuck.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-            except OSError:
-                pass
+            except (OSError, http.client.HTTPException):
+                pass  # Before the page is served, or while its process ends.
             select.select([], [], [], 0.05)
         if stuck is not None:
             stuck.close()
