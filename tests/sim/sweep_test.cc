@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/sweep.h"
 
+#include <cstdlib>
 #include <ostream>
 
 #include <gtest/gtest.h>
@@ -31,6 +32,13 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << shape.ranks << " ranks, " << shape.engines << " engines, " << faultName(shape.kind);
 }
 
+/// Every how many-th run is made where runs are slow, as under a sanitizer: 1 makes all.
+std::uint64_t share() {
+  const char* text = std::getenv("PUSHROD_SIM_SHARE");
+  const std::uint64_t value = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+  return value == 0 ? 1 : value;
+}
+
 /// Small worlds completely; in larger ones every so many calls, another part for each kind.
 std::uint64_t strideOf(const Shape& shape) {
   const int size = shape.ranks * shape.engines;
@@ -52,7 +60,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.oldProfile = shape.oldProfile;
   sweep.quarantine = shape.quarantine;
   sweep.chunked = shape.chunked;
-  sweep.stride = strideOf(shape);
+  sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
     ADD_FAILURE() << failure;
@@ -69,7 +77,7 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.engines = 1;
   sweep.kinds = {GetParam()};
   sweep.seconds = allKinds();
-  sweep.stride = 5;
+  sweep.stride = 5 * share();
   sweep.secondStride = 7;
   for (const bool chunked : {false, true}) {
     sweep.chunked = chunked;
@@ -98,7 +106,7 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
   sweep.quarantine = true;
   sweep.kinds = {GetParam()};
   sweep.seconds = allKinds();
-  sweep.stride = 11;
+  sweep.stride = 11 * share();
   sweep.secondStride = 13;
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
