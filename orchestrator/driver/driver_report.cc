@@ -156,7 +156,7 @@ void PushDriver::finish() {
     return;
   }
   finished_ = true;
-  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &abort_, &lostVote_}) {
+  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &abort_, &lostVote_, &wordWait_}) {
     disarm(*timer);
   }
   if (parts_.plane != nullptr) {

@@ -45,7 +45,7 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
 
 PushDriver::~PushDriver() {
   parts_.link.setListener(nullptr);
-  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &abort_, &lostVote_}) {
+  for (Executor::TimerId* timer : {&expiry_, &drain_, &gather_, &abort_, &lostVote_, &wordWait_}) {
     disarm(*timer);
   }
 }
@@ -107,35 +107,8 @@ void PushDriver::onLost(int rank, const Status& reason) {
     disarm(lostVote_);
     feed(Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
   }
-}
-
-bool PushDriver::rankZeroWillTell() const {
-  return state_.phase == Phase::kVerdict && !state_.leader && !rankZeroLost_;
-}
-
-void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
-  if (epoch != push_.epoch) {
-    return;
-  }
-  if (state_.agreementDead) {
-    // Rank 0's word for a rank whose last vote died: the push's outcome is known after all.
-    verdictUnknown_ = false;
-    // All ranks carry rank 0's first cause; what this one met is a note on it.
-    Status first = verdict.first;
-    first.merge(state_.first);
-    state_.first = first;
-    return;
-  }
-  if (state_.phase != Phase::kVerdict) {
-    return;
-  }
-  if (verdict.decision == Decision::kGo) {
-    finalWord_ = verdict;
-  }
-  if (lostVote_ != 0) {
-    disarm(lostVote_);
-    feed(finalWord_ ? Event{EventKind::kVerdict, Status(), *finalWord_}
-                    : Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
+  if (rankZeroLost_) {
+    endWordWait();
   }
 }
 
@@ -309,6 +282,10 @@ void PushDriver::countBytes() {
 
 void PushDriver::startGoal() {
   if (!state_.leader) {
+    if (state_.phase == Phase::kFailing && state_.agreementDead) {
+      awaitWord();
+      return;
+    }
     parts_.executor.post([this, alive = std::weak_ptr<int>(alive_)] {
       if (!alive.expired()) {
         feed(Event{EventKind::kGoalReached, Status(), {}});

@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import re
 import struct
 import subprocess
 import time
@@ -215,6 +216,35 @@ class AtTensors(DrillCase):
         self.assertLess(seconds, 30 * harness.SLOW)
         self.assertEqual(reports[0]["outcome"], "failed")
         self.assertTrue(engine.state()["paused"])
+
+
+class OneCause(DrillCase):
+    def causes(self, at, kind, **more):
+        """The first causes that the living ones of four ranks print."""
+        engine = self.engine(f"e{len(self.engines)}")
+        plan = self.folder / f"plan-{time.monotonic_ns()}.json"
+        plan.write_text(json.dumps({"repeat": REPEAT, "pushes": [{"version": "1", "faults": [
+            {"rank": 2, "at": at, "kind": kind, **more}]}]}))
+        config = self.config([engine], timeouts={"agreement": "2s", "gather": "3s"})
+        ranks = self.launch([[harness.PROGRAM, "drill", "--config", str(config), "--plan",
+                              str(plan)]] * 4)
+        found = set()
+        for rank in (0, 1, 3):
+            self.assertEqual(ranks[rank].wait(timeout=30 * harness.SLOW), 3, self.rank_log(rank))
+            found.add(re.findall(r"Cause: (.*?) \[", self.rank_log(rank))[-1])
+        ranks[2].kill()
+        return found
+
+    def test_a_rank_that_dies_between_two_phases(self):
+        for _ in range(6):
+            found = self.causes({"after": "last_tensor"}, "exit")
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("rank 2 is gone", found.pop())
+
+    def test_a_rank_that_hangs(self):
+        for phase in ("prepare", "pause", "verify"):
+            found = self.causes({"phase": phase}, "hang", seconds=60)
+            self.assertEqual(len(found), 1, f"{phase}: {found}")
 
 
 class Streams(DrillCase):
