@@ -15,6 +15,8 @@ namespace {
 
 constexpr Duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Duration kLongestPause = std::chrono::milliseconds(800);
+/// After so many tries somebody may wonder what is waited for.
+constexpr int kTriesInSilence = 6;
 /// The first /server_info of a server process takes up to 20 s.
 constexpr Duration kOptionalLimit = std::chrono::seconds(30);
 
@@ -72,6 +74,13 @@ void IdentifyFlow::tryLater(const Step& step, const Result<http::Response>& resu
     pause *= 2;
   }
   ++tries_;
+  if (tries_ == kTriesInSilence) {
+    const Status why = httpVerdict(CallKind::kIdentify, result, state_.features, at(step.target));
+    state_.warn(
+        "it is not ready yet and is asked again until timeouts.startup, or "
+        "timeouts.connect for one that was seen before: " +
+        why.message());
+  }
   if (pause < left) {
     later(pause, [this, step] { run(step); });
     return;

@@ -148,6 +148,9 @@ TEST(IdentifyTest, WaitsForASlowStart) {
     EXPECT_TRUE(reply.status.ok()) << reply.status.message();
     EXPECT_GE(rig.executor.elapsed(), seconds(8));
     EXPECT_LE(rig.executor.elapsed(), seconds(20));
+    // Said once, so that nobody wonders what is waited for.
+    ASSERT_EQ(rig.log.texts.size(), 1U);
+    EXPECT_NE(rig.log.texts[0].find("not ready yet"), std::string::npos);
   }
 }
 
