@@ -18,31 +18,12 @@
 #include "common/log.h"
 #include "engines/reference/engine.h"
 #include "net/io_executor.h"
+#include "tools/descriptor.h"
 #include "tools/exit_code.h"
 
 namespace pushrod::tools {
 
 namespace {
-
-/// A descriptor with an owner.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() {
-    if (value_ >= 0) {
-      ::close(value_);
-    }
-  }
-
-  [[nodiscard]] int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 /// Turns SIGTERM and SIGINT into a readable descriptor while it lives. Made before any thread is.
 class SignalWatch {
@@ -52,7 +33,7 @@ class SignalWatch {
     ::sigaddset(&set_, SIGTERM);
     ::sigaddset(&set_, SIGINT);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
-    watch_ = std::make_unique<Descriptor>(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
+    watch_ = Descriptor(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
   SignalWatch(const SignalWatch&) = delete;
@@ -61,17 +42,17 @@ class SignalWatch {
   ~SignalWatch() {
     // Take what has come, or it would be delivered when the old mask returns.
     signalfd_siginfo ignored{};
-    while (::read(watch_->get(), &ignored, sizeof ignored) > 0) {
+    while (::read(watch_.get(), &ignored, sizeof ignored) > 0) {
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  [[nodiscard]] int descriptor() const { return watch_->get(); }
+  [[nodiscard]] int descriptor() const { return watch_.get(); }
 
   /// The signal that came, taken; 0: none did.
   [[nodiscard]] int take() const {
     signalfd_siginfo info{};
-    return ::read(watch_->get(), &info, sizeof info) == ssize_t{sizeof info}
+    return ::read(watch_.get(), &info, sizeof info) == ssize_t{sizeof info}
                ? static_cast<int>(info.ssi_signo)
                : 0;
   }
@@ -79,7 +60,7 @@ class SignalWatch {
  private:
   sigset_t set_{};
   sigset_t before_{};
-  std::unique_ptr<Descriptor> watch_;
+  Descriptor watch_;
 };
 
 int refuse(const std::string& text) {
