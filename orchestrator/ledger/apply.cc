@@ -209,8 +209,10 @@ void applyFailure(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts
     return;
   }
   if (reply.httpStatus == 0) {
-    // Nobody answered: it may have restarted, and its session with it.
-    ledger.session = Session::kUnknown;
+    // Nobody answered: it may have restarted, which ends a session and opens none.
+    if (ledger.session == Session::kOpen) {
+      ledger.session = Session::kUnknown;
+    }
   }
   Origin origin;
   origin.engine = facts.engine;

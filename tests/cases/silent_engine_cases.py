@@ -101,6 +101,7 @@ class Case10(Case):
         pushed = self.pushed(engines)
         self.assert_done(pushed, engines)
         self.assertEqual(len(engines[0].calls("update_weights")), 1)
+        self.assertEqual({each["session"] for each in pushed.report["engines"]}, {"closed"})
 
     def test_503_twice(self):
         engines = [self.engine("fe-a"), self.engine("fe-b")]
