@@ -274,7 +274,9 @@ Next closed(const Ledger& ledger, const PushFacts& facts) {
     return ask(CallKind::kFinish);
   }
   if (started || ledger.dropped) {
-    return reached();
+    // A resume without an answer: the report tells whether it generates.
+    const bool mayGenerate = ledger.resumeAsked && ledger.paused == Paused::kUnknown;
+    return mayGenerate && !ledger.dropped ? ask(CallKind::kReadPaused) : reached();
   }
   if (!ledger.oldLabel.empty()) {
     if (ledger.label == Label::kUnknown) {
