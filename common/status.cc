@@ -27,15 +27,6 @@ std::string_view codeName(Code code) {
   return kCodeNames.at(static_cast<std::size_t>(code));
 }
 
-Code codeFromName(std::string_view name) {
-  for (std::size_t i = 0; i < kCodeNames.size(); ++i) {
-    if (kCodeNames[i] == name) {
-      return static_cast<Code>(i);
-    }
-  }
-  return Code::kInternal;
-}
-
 std::string_view outcomeName(Outcome outcome) {
   return kOutcomeNames.at(static_cast<std::size_t>(outcome));
 }

@@ -61,36 +61,28 @@ std::vector<std::string> remarkTexts(std::vector<Remark> remarks, const std::str
 
 }  // namespace
 
-Result<Checked> parseWithWarnings(const std::string& text,
-                                  const std::string& name,
-                                  const EnvironmentLookup& environment) {
+Result<Config> parseConfig(const std::string& text,
+                           const std::string& name,
+                           const EnvironmentLookup& environment) {
   FaultList faults;
   auto root = parseTree(text, faults);
   if (!root) {
     return refused(faults.toString(name));
   }
-  Checked checked;
+  Config config;
   std::vector<Remark> remarks;
   Reader reader{.faults = faults, .environment = environment};
   if (root->kind == TreeNode::Kind::kMap || root->kind == TreeNode::Kind::kNull) {
-    readMap(checked.config, *root, {}, configKeys(), reader);
-    checkTogether(checked.config, *root, reader, remarks);
+    readMap(config, *root, {}, configKeys(), reader);
+    checkTogether(config, *root, reader, remarks);
   } else {
     faults.add(root->where, "a configuration must be a section of keys, not " + kindText(*root));
   }
   if (!faults.empty()) {
     return refused(faults.toString(name));
   }
-  checked.warnings = remarkTexts(std::move(remarks), name);
-  return checked;
-}
-
-Result<Checked> loadWithWarnings(const std::string& path) {
-  auto text = readFile(path);
-  if (!text) {
-    return text.status();
-  }
-  return parseWithWarnings(*text, path);
+  config.warnings = remarkTexts(std::move(remarks), name);
+  return config;
 }
 
 Result<std::vector<EngineConfig>> parseEngines(const std::string& text,
@@ -122,19 +114,15 @@ Result<std::vector<EngineConfig>> loadEngines(const std::string& path) {
 namespace pushrod {
 
 Result<Config> Config::load(const std::string& path) {
-  auto checked = config::loadWithWarnings(path);
-  if (!checked) {
-    return checked.status();
+  auto text = config::readFile(path);
+  if (!text) {
+    return text.status();
   }
-  return std::move(checked->config);
+  return config::parseConfig(*text, path);
 }
 
 Result<Config> Config::parse(const std::string& text, const std::string& name) {
-  auto checked = config::parseWithWarnings(text, name);
-  if (!checked) {
-    return checked.status();
-  }
-  return std::move(checked->config);
+  return config::parseConfig(text, name);
 }
 
 }  // namespace pushrod

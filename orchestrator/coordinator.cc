@@ -40,6 +40,11 @@ Result<std::unique_ptr<PushCoordinator>> PushCoordinator::create(
     impl->ownSink = std::make_unique<common::StderrLogSink>(log);
     sink = impl->ownSink.get();
   }
+  for (const std::string& warning : config.warnings) {
+    if (rank->rank == 0) {
+      sink->log(LogLevel::kWarning, warning);
+    }
+  }
   impl->session = std::make_unique<orchestrator::PushSession>(config, *rank, *sink);
   if (Status status = impl->session->compose(options.privateStore); !status.ok()) {
     return status;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "common/log.h"
-#include "config/loader.h"
 #include "tools/console.h"
 #include "tools/drill/config_overrides.h"
 #include "tools/exit_code.h"
@@ -85,23 +84,18 @@ Result<Order> parseOrder(const std::string& line) {
 }  // namespace
 
 int RankRunner::run() {
-  Result<config::Checked> checked = config::loadWithWarnings(options_.config);
-  if (!checked) {
-    printFaults(checked.status().message());
+  Result<Config> config = Config::load(options_.config);
+  if (!config) {
+    printFaults(config.status().message());
     const Result<Rank> rank = rankOf(options_);
     if (rank && rank->rank == 0) {
       leaveReport(reportText(
-          options_, refusedReport(options_.version, rank->size, checked.status()).toJson()));
+          options_, refusedReport(options_.version, rank->size, config.status()).toJson()));
     }
     return exitCode(kExitRefused);
   }
-  config_ = std::move(checked->config);
+  config_ = std::move(*config);
   Status ready = prepare();
-  for (const std::string& warning : checked->warnings) {
-    if (log_ != nullptr && rank_.rank == 0) {
-      log_->log(LogLevel::kWarning, warning);
-    }
-  }
   if (ready) {
     ready = connect();
   }

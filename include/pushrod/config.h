@@ -14,29 +14,35 @@
 
 namespace pushrod {
 
-/// The whole configuration, one member per YAML key (docs/configuration.md), with its defaults.
-/// Plain values; copy freely.
+// The whole configuration, one member per YAML key, with its defaults; docs/configuration.md tells
+// what each key means. Plain values: copy freely, share between threads as any value. Sizes are
+// bytes, durations milliseconds; an empty text means the key's own "not given".
+
+/// Where and how the trainer's ranks meet.
 struct RanksConfig {
-  std::string store = "auto";
-  std::string interface;
+  std::string store = "auto";  ///< auto | file:///PATH | tcp://HOST:PORT | redis://HOST:PORT
+  std::string interface;       ///< address or name that Gloo binds; empty: the one to the store
 };
 
+/// What an engine must be; empty members are not compared.
 struct EngineExpect {
   std::string model;
   std::optional<int> worldSize;
   std::optional<int> pipelineStages;
 };
 
+/// One engine of the list.
 struct EngineConfig {
-  std::string url;
+  std::string url;   ///< http or https, with host name, IPv4 or [IPv6], port and path prefix
   std::string name;  ///< filled with the address when not given
-  std::optional<TransportKind> transport;
+  std::optional<TransportKind> transport;  ///< empty: transport.kind
   EngineExpect expect;
-  std::string dpGroup;
+  std::string dpGroup;  ///< engines of one external data-parallel group have the same text
 };
 
+/// For https:// engines.
 struct TlsConfig {
-  std::string ca, cert, key;
+  std::string ca, cert, key;  ///< paths of PEM files
   bool verify = true;
 };
 
@@ -52,12 +58,12 @@ struct MinHealthy {
 
 struct EnginesConfig {
   std::vector<EngineConfig> list;
-  std::string file;
-  std::string profile = "auto";
+  std::string file;              ///< instead of list: re-read by rank 0 before each push
+  std::string profile = "auto";  ///< vLLM dialect: auto, or a release such as "0.27"
   UnknownProfile unknownProfile = UnknownProfile::kNewest;
-  std::string tokenEnv;
+  std::string tokenEnv;  ///< name of the variable that holds a bearer token, never the token
   TlsConfig tls;
-  std::string proxy;
+  std::string proxy;  ///< host:port; the environment's proxies are ignored
   OnLoss onLoss = OnLoss::kFail;
   MinHealthy minHealthy;
   Wake wake = Wake::kFalse;
@@ -69,18 +75,18 @@ enum class Rendezvous : std::uint8_t { kAuto, kUniqueId, kTcpStore };
 
 struct TransportConfig {
   TransportKind kind = TransportKind::kNccl;
-  std::uint64_t buffer = std::uint64_t{1} << 30;
-  int buffers = 2;
-  bool keepBuffers = true;
+  std::uint64_t buffer = std::uint64_t{1} << 30;  ///< bytes of one packed buffer
+  int buffers = 2;                                ///< packed buffers in flight
+  bool keepBuffers = true;                        ///< false: freed after each push
   Packed packed = Packed::kAuto;
   bool owners = false;
   bool loadPlan = false;
-  bool digest = true;
+  bool digest = true;  ///< tcp: XXH3-64 of each chunk
   Group group = Group::kShared;
-  std::string bind = "auto";
-  int port = 0;
+  std::string bind = "auto";  ///< address that the sender listens on and announces
+  int port = 0;               ///< 0: the system chooses
   Rendezvous rendezvous = Rendezvous::kAuto;
-  std::string library;
+  std::string library;  ///< path of libnccl.so.2; empty: the one already loaded
 };
 
 enum class PauseMode : std::uint8_t { kKeep, kWait, kAbort };
@@ -103,15 +109,16 @@ struct PushConfig {
   bool flush = true;
   bool flushExternal = false;
   Verify verify = Verify::kVersion;
-  int verifyEvery = 1;
+  int verifyEvery = 1;  ///< checksum: every so many pushes
   bool resend = true;
   DtypeMismatch dtypeMismatch = DtypeMismatch::kCast;
   VersionMarker versionMarker = VersionMarker::kAuto;
-  int wave = 0;
+  int wave = 0;  ///< engines resumed at a time; 0: all
   bool partial = false;
   CheckReplicas checkReplicas = CheckReplicas::kOff;
 };
 
+/// Limits of a push and of its parts; docs/configuration.md tells what each covers.
 struct TimeoutsConfig {
   Duration push = std::chrono::hours(2);
   Duration connect = std::chrono::seconds(60);
@@ -130,9 +137,9 @@ struct TimeoutsConfig {
 enum class MetricsRanks : std::uint8_t { kFirst, kAll };
 
 struct MetricsConfig {
-  std::string listen = "127.0.0.1:9464";
-  MetricsRanks ranks = MetricsRanks::kFirst;
-  Duration linger = Duration::zero();
+  std::string listen = "127.0.0.1:9464";      ///< empty: off; port 0: the system chooses
+  MetricsRanks ranks = MetricsRanks::kFirst;  ///< kAll: port + local rank
+  Duration linger = Duration::zero();         ///< goes on serving so long after the last push
 };
 
 enum class LogFormat : std::uint8_t { kText, kJson };
@@ -153,6 +160,9 @@ struct Config {
   TimeoutsConfig timeouts;
   MetricsConfig metrics;
   LogConfig log;
+  /// Remarks on a sound file, each as FILE:LINE:COLUMN: text. Rank 0 logs them when it makes its
+  /// coordinator. No part of effective().
+  std::vector<std::string> warnings;
 
   /// Reads and checks a YAML file. On failure the message holds every fault, one per line, each as
   /// FILE:LINE:COLUMN: text. Code invalidArgument.

@@ -34,8 +34,6 @@ enum class Outcome : std::uint8_t {
 
 /// Lower-case text of a code as it stands in reports and metric labels, e.g. "deadline_exceeded".
 [[nodiscard]] std::string_view codeName(Code code);
-/// The inverse of codeName; kInternal for a text that is none.
-[[nodiscard]] Code codeFromName(std::string_view name);
 /// "not_sent", "rejected", "applied" or "unknown".
 [[nodiscard]] std::string_view outcomeName(Outcome outcome);
 

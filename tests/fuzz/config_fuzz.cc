@@ -25,18 +25,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto engines = config::parseEngines(text, "engines", environment);
   PUSHROD_CHECK(engines.ok() || !engines.status().message().empty());
 
-  const auto checked = config::parseWithWarnings(text, "fuzz", environment);
+  const auto checked = config::parseConfig(text, "fuzz", environment);
   if (!checked) {
     PUSHROD_CHECK(checked.status().message().starts_with("fuzz:"));
     return 0;
   }
-  const std::string effective = checked->config.effective();
-  const auto again = config::parseWithWarnings(effective, "effective", environment);
+  const std::string effective = checked->effective();
+  const auto again = config::parseConfig(effective, "effective", environment);
   PUSHROD_CHECK(again.ok());
-  PUSHROD_CHECK(again->config.effective() == effective);
-  PUSHROD_CHECK(config::firstDifference(config::agreementText(checked->config),
-                                        config::agreementText(again->config))
-                    .empty());
-  (void)config::checkSupported(checked->config);
+  PUSHROD_CHECK(again->effective() == effective);
+  PUSHROD_CHECK(
+      config::firstDifference(config::agreementText(*checked), config::agreementText(*again))
+          .empty());
+  (void)config::checkSupported(*checked);
   return 0;
 }

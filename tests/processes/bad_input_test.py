@@ -145,10 +145,11 @@ class Configurations(BadInput):
         code, text = run("config", "check", self.config([self.e0], transport={"kind": "nccl"}))
         self.assertEqual(code, 0, text)
         self.assertIn("not in this build", text)
-        # Rank 0 says it as well, once; this push is refused for its checkpoint.
-        (process,) = self.ranks(config, self.folder / "none", "1", 1)
-        self.assertEqual(process.wait(timeout=20 * harness.SLOW), 2, self.rank_log(0))
+        # Rank 0 says it as well, once; this push is refused for rank 1's checkpoint.
+        for process in self.ranks(config, [self.good, self.folder / "none"], "1", 2):
+            self.assertEqual(process.wait(timeout=20 * harness.SLOW), 2, self.rank_log(0))
         self.assertEqual(self.rank_log(0).count("push.verify: none proves nothing"), 1)
+        self.assertNotIn("push.verify", self.rank_log(1))
 
     def test_what_only_rank_0_looks_at_refuses_all_ranks(self):
         config = self.config([self.e0], engines={"token_env": "PUSHROD_NO_SUCH_TOKEN"})

@@ -241,11 +241,6 @@ class OneCause(DrillCase):
             self.assertEqual(len(found), 1, found)
             self.assertIn("rank 2 is gone", found.pop())
 
-    def test_a_rank_that_hangs(self):
-        for phase in ("prepare", "pause", "verify"):
-            found = self.causes({"phase": phase}, "hang", seconds=60)
-            self.assertEqual(len(found), 1, f"{phase}: {found}")
-
 
 class Streams(DrillCase):
     """A stream that is not the declared one is refused on all ranks, and not sent again."""

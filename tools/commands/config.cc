@@ -6,7 +6,6 @@
 
 #include <pushrod/config.h>
 
-#include "config/loader.h"
 #include "config/support.h"
 #include "tools/console.h"
 #include "tools/exit_code.h"
@@ -20,20 +19,20 @@ struct CheckOptions {
 };
 
 int check(const CheckOptions& options) {
-  const Result<config::Checked> checked = config::loadWithWarnings(options.file);
-  if (!checked) {
-    printFaults(checked.status().message());
+  const Result<Config> config = Config::load(options.file);
+  if (!config) {
+    printFaults(config.status().message());
     return kExitRefused;
   }
-  for (const std::string& warning : checked->warnings) {
+  for (const std::string& warning : config->warnings) {
     printError("warning: " + warning);
   }
   // Sound, and yet nothing that this build could push with.
-  const Status supported = config::checkSupported(checked->config);
+  const Status supported = config::checkSupported(*config);
   if (!supported) {
     printError("warning: " + supported.message());
   }
-  print(options.effective ? checked->config.effective() : options.file + ": no faults\n");
+  print(options.effective ? config->effective() : options.file + ": no faults\n");
   return kExitDone;
 }
 

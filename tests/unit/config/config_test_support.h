@@ -23,7 +23,7 @@ inline EnvironmentLookup fakeEnvironment(std::map<std::string, std::string> vari
 /// The fault lines of `text`, named f.yaml; empty when it is sound.
 inline std::vector<std::string> faultsOf(const std::string& text,
                                          std::map<std::string, std::string> variables = {}) {
-  const auto checked = parseWithWarnings(text, "f.yaml", fakeEnvironment(std::move(variables)));
+  const auto checked = parseConfig(text, "f.yaml", fakeEnvironment(std::move(variables)));
   std::vector<std::string> lines;
   std::string rest = checked ? std::string() : checked.status().message() + "\n";
   while (!rest.empty()) {

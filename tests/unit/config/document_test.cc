@@ -23,7 +23,7 @@ TEST(Document, ItsExampleIsSound) {
   const std::string text = configurationDocument();
   const std::size_t begin = text.find("```yaml\n") + 8;
   const std::string example = text.substr(begin, text.find("```", begin) - begin);
-  const auto checked = parseWithWarnings(example, "example", fakeEnvironment());
+  const auto checked = parseConfig(example, "example", fakeEnvironment());
   EXPECT_TRUE(checked.ok()) << checked.status().message();
 }
 

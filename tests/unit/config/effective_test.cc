@@ -23,13 +23,13 @@ class RoundTrip : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RoundTrip, EffectiveTextParsesBackToTheSameValues) {
   const auto first =
-      parseWithWarnings(GetParam(), "f.yaml", fakeEnvironment({{"ODD", "a${B}\"\\ $${C} ü"}}));
+      parseConfig(GetParam(), "f.yaml", fakeEnvironment({{"ODD", "a${B}\"\\ $${C} ü"}}));
   ASSERT_TRUE(first.ok()) << first.status().message();
-  const std::string text = first->config.effective();
-  const auto second = parseWithWarnings(text, "effective", fakeEnvironment());
+  const std::string text = first->effective();
+  const auto second = parseConfig(text, "effective", fakeEnvironment());
   ASSERT_TRUE(second.ok()) << second.status().message() << "\n" << text;
-  EXPECT_EQ(valuesOf(first->config), valuesOf(second->config));
-  EXPECT_EQ(second->config.effective(), text);
+  EXPECT_EQ(valuesOf(*first), valuesOf(*second));
+  EXPECT_EQ(second->effective(), text);
 }
 
 INSTANTIATE_TEST_SUITE_P(

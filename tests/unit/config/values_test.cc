@@ -10,9 +10,9 @@ namespace pushrod::config::test {
 namespace {
 
 Config parsed(const std::string& text, std::map<std::string, std::string> variables = {}) {
-  auto checked = parseWithWarnings(text, "f.yaml", fakeEnvironment(std::move(variables)));
+  auto checked = parseConfig(text, "f.yaml", fakeEnvironment(std::move(variables)));
   EXPECT_TRUE(checked.ok()) << checked.status().message();
-  return checked ? checked->config : Config();
+  return checked ? *checked : Config();
 }
 
 TEST(Values, DefaultsAreThoseOfTheStructs) {

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<std::string> warningsOf(const std::string& text) {
-  const auto checked = parseWithWarnings(text, "f.yaml", fakeEnvironment());
+  const auto checked = parseConfig(text, "f.yaml", fakeEnvironment());
   EXPECT_TRUE(checked.ok()) << checked.status().message();
   return checked ? checked->warnings : std::vector<std::string>{};
 }
