@@ -67,9 +67,9 @@ void StderrLogSink::log(LogLevel level, std::string_view text) {
     return;
   }
   // A terminal may show a progress line, which would stand before this one on its row.
-  static const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  static const bool kTerminal = ::isatty(STDERR_FILENO) == 1;
   const std::string line =
-      (terminal ? "\r\033[K" : "") +
+      (kTerminal ? "\r\033[K" : "") +
       formatLogLine(options_, level, utcText(std::chrono::system_clock::now()), text) + "\n";
   // A log line that cannot be written has nowhere to be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
