@@ -30,6 +30,18 @@ class Case(DrillCase):
                            transport={"buffer": "16KiB", **sections.pop("transport", {})},
                            **sections)
 
+    def begun(self, engines, plan, ranks):
+        """A drill that runs on. Returns its process and the path of its report."""
+        path, report = self.folder / "plan.json", self.folder / "drill.json"
+        path.write_text(json.dumps(plan))
+        with open(self.folder / "rank-0.log", "wb") as log:
+            job = subprocess.Popen(
+                [harness.PROGRAM, "drill", "--config", str(self.configured(engines)), "--plan",
+                 str(path), "--ranks", str(ranks), "--report", str(report)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.children.append(job)
+        return job, report
+
     def with_fault(self, engines, at, kind, version="7", ranks=4, **more):
         plan = {"repeat": MODEL, "pushes": [
             {"version": version, "faults": [{"rank": 2, "at": at, "kind": kind, **more}]}]}
@@ -146,16 +158,7 @@ class Case07(Case):
         engines = [self.engine("fe-a"), self.engine("fe-b")]
         engines[0].faults({"route": route, "nth": nth, "do": "delay", "seconds": 1.5})
         plan = {"repeat": MODEL, "pushes": [{"version": "7"}, {"version": "8"}]}
-        path = self.folder / "plan.json"
-        path.write_text(json.dumps(plan))
-        report = self.folder / "two.json"
-        log = open(self.folder / "rank-0.log", "wb")
-        job = subprocess.Popen(
-            [harness.PROGRAM, "drill", "--config", str(self.configured(engines)), "--plan",
-             str(path), "--ranks", "2", "--report", str(report)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        log.close()
-        self.children.append(job)
+        job, report = self.begun(engines, plan, 2)
         self.await_that(lambda: len(engines[0].calls(route)) >= nth, 30, f"call {nth} of {route}")
         engines[1].stop()
         again = self.engine("fe-b", port=engines[1].port)
@@ -229,16 +232,7 @@ class Case15(Case):
         pushes = [{"version": str(i), "faults": [
             {"rank": i // every % 3, "at": {"tensor": i // every % 12}, "kind": "throw"}]
                    if i % every == every - 1 else []} for i in range(1, self.PUSHES + 1)]
-        path = self.folder / "plan.json"
-        path.write_text(json.dumps({"repeat": MODEL, "pushes": pushes}))
-        report = self.folder / "many.json"
-        log = open(self.folder / "rank-0.log", "wb")
-        job = subprocess.Popen(
-            [harness.PROGRAM, "drill", "--config", str(self.configured(engines)), "--plan",
-             str(path), "--ranks", "3", "--report", str(report)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        log.close()
-        self.children.append(job)
+        job, report = self.begun(engines, {"repeat": MODEL, "pushes": pushes}, 3)
         early = self.sampled(job, engines[0], 20)
         late = self.sampled(job, engines[0], self.PUSHES - 5)
         self.assertEqual(job.wait(timeout=120 * harness.SLOW), 0, self.rank_log(0)[-4000:])

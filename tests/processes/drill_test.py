@@ -3,7 +3,6 @@
 
 import hashlib
 import json
-import os
 import re
 import struct
 import subprocess
@@ -127,16 +126,10 @@ class Clean(DrillCase):
         engine = self.engine("e0")
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps({"repeat": REPEAT, "pushes": [{"version": "1"}]}))
-        config, port = self.config([engine]), harness.free_port()
-        for rank in range(2):
-            environment = dict(os.environ, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
-                               MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-            with open(self.folder / f"rank-{rank}.log", "wb") as log:
-                self.children.append(subprocess.Popen(
-                    [harness.PROGRAM, "drill", "--config", str(config), "--plan", str(plan),
-                     "--report", str(self.folder / "drill.json")],
-                    env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
-        self.assertEqual([child.wait(60 * harness.SLOW) for child in self.children], [0, 0],
+        ranks = self.launch([[harness.PROGRAM, "drill", "--config", str(self.config([engine])),
+                              "--plan", str(plan), "--report",
+                              str(self.folder / "drill.json")]] * 2)
+        self.assertEqual([rank.wait(60 * harness.SLOW) for rank in ranks], [0, 0],
                          self.rank_log(0) + self.rank_log(1))
         reports = json.loads((self.folder / "drill.json").read_text())
         self.assertEqual([report["outcome"] for report in reports], ["done"])
