@@ -197,13 +197,15 @@ asio::awaitable<Exchange::Attempt> Exchange::readAnswer(bool kept,
   limits.body = route_->options.maxBody;
   ResponseParser parser(limits, request_.method == "HEAD");
   bool answered = false;
+  // Held here: whatever ends the request while it waits must not take the connection from under it.
+  const std::shared_ptr<Connection> connection = connection_;
   while (parser.state() == ParseState::kMore) {
-    const auto [error, bytes] = co_await connection_->read();
+    const auto [error, bytes] = co_await connection->read();
     if (result_) {
       co_return Attempt::kEnded;
     }
     answered = answered || bytes > 0;
-    ReadBuffer& input = connection_->input();
+    ReadBuffer& input = connection->input();
     input.consume(parser.feed(input.view()));
     if (error && parser.state() == ParseState::kMore) {
       if (!answered && maySendAgain(kept, written)) {
@@ -218,7 +220,7 @@ asio::awaitable<Exchange::Attempt> Exchange::readAnswer(bool kept,
     finish(failure(Code::kUnavailable, "the answer cannot be used: " + parser.error()));
     co_return Attempt::kEnded;
   }
-  if (!connection_->input().view().empty()) {
+  if (!connection->input().view().empty()) {
     // Its end is not where it said: what was declared may be a cut.
     finish(
         failure(Code::kUnavailable, "the answer cannot be used: more bytes came than it declared"));

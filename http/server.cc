@@ -89,8 +89,16 @@ class Listener : public std::enable_shared_from_this<Listener> {
     }
   }
 
-  void abort() {
-    close();
+  void abort() noexcept {
+    state_->closing = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    try {
+      retry_.cancel();
+    } catch (const std::exception&) {
+      // It fires once more then, and finds the acceptor closed.
+      state_->closing = true;
+    }
     state_->handler = nullptr;
     // Emptied here: an executor that ends first would leave sessions and state to hold each other.
     const auto sessions = std::exchange(state_->sessions, {});

@@ -55,7 +55,7 @@ class SessionResponder final : public Responder {
   }
 
  private:
-  void act(Action action) {
+  void act(Action action) noexcept {
     if (const auto session = std::exchange(session_, {}).lock()) {
       session->act(request_, std::move(action));
     }
@@ -194,12 +194,16 @@ void Session::handle(ServerRequest request) {
   }
 }
 
-void Session::act(std::uint64_t request, Action action) {
+void Session::act(std::uint64_t request, Action action) noexcept {
   if (request != request_ || action_ || gone_) {
     return;
   }
-  action_ = std::move(action);
-  event_.cancel();
+  try {
+    action_ = std::move(action);
+    event_.cancel();
+  } catch (const std::exception&) {
+    abort();  // nothing would wake the session to answer
+  }
 }
 
 asio::awaitable<void> Session::waitForAction() {

@@ -46,7 +46,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start();
   /// The handler's decision; only the first for each request counts.
-  void act(std::uint64_t request, Action action);
+  void act(std::uint64_t request, Action action) noexcept;
   /// No further request: closes at once when none is under way.
   void closeWhenIdle();
   /// Closes at once.
