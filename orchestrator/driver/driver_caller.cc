@@ -90,6 +90,7 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       return;
     case ActionKind::kPlanePut:
     case ActionKind::kPlaneFlush:
+      takeDigests(result.digests);
       if (result.status.ok()) {
         feed(Event{EventKind::kPlaneDone, Status(), {}});
       } else {
@@ -157,6 +158,7 @@ void PushDriver::onItem(const CallerResult& result, Stage stage) {
     feed(Event{EventKind::kSourceEnd, early, {}});
     return;
   }
+  copies_.push_back(result.copy);
   passBytes_ += result.bytesGathered;
   parts_.observer.onTensor(state_.tensors + 1, passBytes_);
   feed(Event{EventKind::kSourceItem, result.mismatch.ok() ? Status() : mine(result.mismatch), {}});
@@ -171,6 +173,8 @@ std::uint64_t PushDriver::digest() const {
     case Stage::kMendVote:
       // Unequal digests are how one rank's failed gather becomes known to all.
       return state_.gatherFailed ? 2 : 1;
+    case Stage::kVote:
+      return state_.phase == Phase::kStream ? copiesDigest() : 0;
     default:
       return 0;
   }
@@ -185,6 +189,7 @@ void PushDriver::startVote() {
     request.ballot.status.merge(mine(push_.refusal));
   }
   request.ballot.digest = digest();
+  request.ballot.stopped = state_.stopPass;
   request.deadline = voteDeadline();
   if (state_.leader) {
     voteInput_ = decideInput();
@@ -210,11 +215,13 @@ void PushDriver::onVote(CallerResult result) {
     holdLostVote(mine(result.status));
     return;
   }
+  nameDifferingRanks(result.verdict);
   lastVerdict_ = result.verdict;
   if (state_.phase == Phase::kVerdict) {
     finalVote_ = result.verdict;
   }
-  if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict) {
+  // The vote at a failed pass's end brings the failure once more.
+  if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict && !state_.passingOn) {
     parts_.observer.onFailure(state_.phase, result.verdict.first);
   }
   if (state_.leader && result.verdict.decision == Decision::kResend) {
@@ -247,7 +254,9 @@ void PushDriver::startShare() {
   request.key = key();
   request.deadline = voteDeadline();
   if (state_.leader) {
-    request.bytes = state_.stage == Stage::kConfigShare ? push_.agreement : manifestText_;
+    request.bytes = state_.stage == Stage::kConfigShare  ? push_.agreement
+                    : state_.stage == Stage::kCopyShare ? copiesText()
+                                                        : manifestText_;
   }
   call(std::move(request));
 }
@@ -258,6 +267,15 @@ void PushDriver::onShared(const CallerResult& result) {
     return;
   }
   std::string difference;
+  if (state_.stage == Stage::kCopyShare) {
+    difference = compareCopies(result.bytes);
+    feed(Event{EventKind::kLocalDone,
+               difference.empty()
+                   ? Status()
+                   : mine(Status(Code::kDataMismatch, difference, Outcome::kNotSent)),
+               {}});
+    return;
+  }
   if (!state_.leader && state_.stage == Stage::kConfigShare) {
     if (result.bytes != push_.agreement) {
       difference = push_.compareAgreement(push_.agreement, result.bytes);

@@ -26,6 +26,7 @@ std::string_view stageName(Stage stage) {
                                                                 "flush",
                                                                 "tail",
                                                                 "settle",
+                                                                "copy share",
                                                                 "mend vote"};
   return kNames.at(static_cast<std::size_t>(stage));
 }
