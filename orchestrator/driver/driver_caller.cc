@@ -196,6 +196,11 @@ void PushDriver::startVote() {
     request.ballot.decide = [input = voteInput_](const Status& first) {
       return decideVote(input, first).decision;
     };
+    if (state_.passingOn) {
+      // The vote that failed the pass has decided, and left out whom it had to.
+      const Decision kept = voteInput_.timeLeft ? lastVerdict_.decision : Decision::kFail;
+      request.ballot.decide = [kept](const Status&) { return kept; };
+    }
   }
   voteStarted_ = parts_.executor.now();
   parts_.link.setPosition(key());
@@ -224,7 +229,7 @@ void PushDriver::onVote(CallerResult result) {
   if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict && !state_.passingOn) {
     parts_.observer.onFailure(state_.phase, result.verdict.first);
   }
-  if (state_.leader && result.verdict.decision == Decision::kResend) {
+  if (state_.leader && result.verdict.decision == Decision::kResend && !state_.passingOn) {
     dropEngines(decideVote(voteInput_, result.verdict.first).withoutEngines);
   }
   feed(Event{EventKind::kVerdict, Status(), std::move(result.verdict)});

@@ -75,6 +75,7 @@ void PushDriver::start() {
 void PushDriver::cancel(const Status& reason) {
   if (!cancelled_) {
     cancelled_ = true;
+    cancelReason_ = reason;
     feed(Event{EventKind::kCancelled, mine(reason), {}});
   }
 }
@@ -178,6 +179,10 @@ void PushDriver::enterPhase(Phase from) {
       slot.ledger = slot.ledger.dropped ? slot.ledger : slot.ledger.forNextAttempt();
     }
     planeFailure_ = Status();
+    if (cancelled_ && state_.pending.ok()) {
+      // It came when the first attempt had failed already, and is of the whole push.
+      tell(Event{EventKind::kCancelled, mine(cancelReason_), {}});
+    }
   }
   if (state_.phase == Phase::kStream) {
     passBytes_ = 0;

@@ -232,6 +232,7 @@ class PushDriver final : public RankLinkListener {
   bool announced_ = false;  ///< a channel is announced and not yet opened
   bool verdictUnknown_ = false;
   bool cancelled_ = false;
+  Status cancelReason_;
   bool peerLost_ = false;
   bool finished_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -81,8 +81,13 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.seconds = allKinds();
   sweep.stride = 5 * share();
   sweep.secondStride = 7;
-  for (const bool chunked : {false, true}) {
-    sweep.chunked = chunked;
+  struct Way {
+    bool chunked, pass;
+  };
+
+  for (const Way way : {Way{false, false}, Way{true, false}, Way{false, true}}) {
+    sweep.chunked = way.chunked;
+    sweep.pass = way.pass;
     const SweepResult result = runSweep(sweep);
     for (const std::string& failure : result.failures) {
       ADD_FAILURE() << failure;
