@@ -13,10 +13,8 @@ namespace pushrod::config {
 namespace {
 
 /// Keys that this build reads but knows only with their default.
-constexpr std::array<std::string_view, 4> kDefaultOnly = {"transport.owners",
-                                                          "transport.load_plan",
-                                                          "transport.group",
-                                                          "push.flush_external"};
+constexpr std::array<std::string_view, 4> kDefaultOnly = {
+    "transport.owners", "transport.load_plan", "transport.group", "push.flush_external"};
 
 std::string missing(const std::string& key, const std::string& value) {
   return key + ": " + value + " is not in this build";

@@ -37,8 +37,7 @@ void combine(VoteRecord& into, const VoteRecord& other) {
   Verdict& all = into.verdict;
   all.stopped = all.stopped || other.verdict.stopped;
   all.failingCount += other.verdict.failingCount;
-  all.failing.insert(
-      all.failing.end(), other.verdict.failing.begin(), other.verdict.failing.end());
+  all.failing.insert(all.failing.end(), other.verdict.failing.begin(), other.verdict.failing.end());
   std::sort(all.failing.begin(), all.failing.end());
   all.failing.resize(std::min(all.failing.size(), kMostFailing));
   DigestRange& range = into.digests;

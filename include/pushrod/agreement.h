@@ -31,7 +31,7 @@ enum class Decision : std::uint8_t { kGo, kResend, kFail };
 struct Ballot {
   Status status;  ///< this rank's failure, if any; texts are cut to fit the record
   std::uint64_t digest =
-      0;  ///< compared over all ranks (configuration, manifest); 0 on all: unused
+      0;                 ///< compared over all ranks (configuration, manifest); 0 on all: unused
   bool stopped = false;  ///< this rank's source yields nothing more in this pass
   /// Rank 0 only, ignored elsewhere: turns the first failing status (ok when none) into the
   /// decision. Called on the voting thread, while the vote is under way; must not block.

@@ -63,14 +63,14 @@ struct EngineFeatures {
 struct EngineIdentity {
   std::string release;  ///< /version's text
   EngineFeatures features;
-  int worldSize = 1;       ///< workers behind this URL, data parallelism included
-  std::string model;       ///< first served model id; empty: not told
-  std::string backend;     ///< weight transfer backend; empty: not told
-  std::string dtype;       ///< model dtype without "torch."; empty: not told
+  int worldSize = 1;         ///< workers behind this URL, data parallelism included
+  std::string model;         ///< first served model id; empty: not told
+  std::string backend;       ///< weight transfer backend; empty: not told
+  std::string dtype;         ///< model dtype without "torch."; empty: not told
   std::string quantization;  ///< how weights are quantised; empty: not, or not told
-  int pipelineStages = 0;  ///< 0: not told
-  int dataParallel = 0;    ///< 0: not told
-  std::string executor;    ///< "mp", "ray", "uni"; empty: not told
+  int pipelineStages = 0;    ///< 0: not told
+  int dataParallel = 0;      ///< 0: not told
+  std::string executor;      ///< "mp", "ray", "uni"; empty: not told
   bool asleep = false;
   bool operator==(const EngineIdentity&) const = default;
 };

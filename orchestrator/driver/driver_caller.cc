@@ -259,7 +259,7 @@ void PushDriver::startShare() {
   request.key = key();
   request.deadline = voteDeadline();
   if (state_.leader) {
-    request.bytes = state_.stage == Stage::kConfigShare  ? push_.agreement
+    request.bytes = state_.stage == Stage::kConfigShare ? push_.agreement
                     : state_.stage == Stage::kCopyShare ? copiesText()
                                                         : manifestText_;
   }

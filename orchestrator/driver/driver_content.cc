@@ -122,8 +122,7 @@ Status PushDriver::blameCopy(std::size_t engine, std::size_t other) {
   return runner_.blame(engine,
                        Status(Code::kDataMismatch,
                               "its parameter " + parameter + " differs from that of engine " +
-                                  slots[other].client->name() +
-                                  ", though both took the same push",
+                                  slots[other].client->name() + ", though both took the same push",
                               Outcome::kApplied));
 }
 
@@ -132,12 +131,11 @@ std::vector<std::string> PushDriver::contentNotes() const {
   std::vector<std::string> notes;
   for (const EngineSlot& slot : runner_.slots()) {
     if (!slot.ledger.dropped && contentOf(slot) == "not_comparable") {
-      notes.push_back("the content of engine " + slot.client->name() +
-                      " is not compared: " + (hasChecker(slot) ? slot.ledger.proofText
-                                                               : "release " +
-                                                                     slot.ledger.identity->release +
-                                                                     " has no /weight_checker, "
-                                                                     "which came with 0.32"));
+      notes.push_back("the content of engine " + slot.client->name() + " is not compared: " +
+                      (hasChecker(slot) ? slot.ledger.proofText
+                                        : "release " + slot.ledger.identity->release +
+                                              " has no /weight_checker, "
+                                              "which came with 0.32"));
     }
   }
   return notes;

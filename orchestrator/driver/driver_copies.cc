@@ -64,8 +64,8 @@ void PushDriver::nameDifferingRanks(Verdict& verdict) {
   const Status& first = verdict.first;
   verdict.first = Status(first.code(),
                          first.message() + " (" + std::to_string(verdict.failingCount) + " of " +
-                             std::to_string(parts_.rank.size) + " ranks are not as rank 0: " +
-                             ranks + (more ? ", ..." : "") + ")",
+                             std::to_string(parts_.rank.size) +
+                             " ranks are not as rank 0: " + ranks + (more ? ", ..." : "") + ")",
                          first.outcome())
                       .at(first.origin());
 }

@@ -206,7 +206,7 @@ class PushDriver final : public RankLinkListener {
   std::vector<std::string> dropNotes_;
   std::vector<std::uint64_t> copies_;  ///< digests of the step's tensors so far
   bool copiesCompared_ = false;        ///< with rank 0's, since the last vote
-  DecideInput voteInput_;  ///< what the vote under way is decided from
+  DecideInput voteInput_;              ///< what the vote under way is decided from
 
   Deadline workDeadline_ = Deadline::never();
   Deadline hardDeadline_ = Deadline::never();

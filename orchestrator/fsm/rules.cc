@@ -76,13 +76,11 @@ const Guard kOkGoalBusy{"ok, answers outstanding", [](const PushState& s, const 
 const Guard kGoUnequal{"go, digests differ", [](const PushState&, const Event& e) {
                          return go(e) && !e.verdict.digestsEqual;
                        }};
-const Guard kPassOn{"not go, push.stop: pass, no source stopped",
-                    [](const PushState& s, const Event& e) {
-                      return s.stopAtEnd && !go(e) && !e.verdict.stopped;
-                    }};
-const Guard kPassOver{"passing on, not stopped", [](const PushState& s, const Event&) {
-                        return s.passingOn && !s.stopPass;
-                      }};
+const Guard kPassOn{
+    "not go, push.stop: pass, no source stopped",
+    [](const PushState& s, const Event& e) { return s.stopAtEnd && !go(e) && !e.verdict.stopped; }};
+const Guard kPassOver{"passing on, not stopped",
+                      [](const PushState& s, const Event&) { return s.passingOn && !s.stopPass; }};
 const Guard kPassingOn{"passing on", [](const PushState& s, const Event&) { return s.passingOn; }};
 const Guard kGoMend{"go, a gather failed", mend};
 const Guard kOkStopped{

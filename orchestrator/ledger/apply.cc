@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "orchestrator/ledger/ledger.h"
-
 #include <utility>
+
+#include "orchestrator/ledger/ledger.h"
 
 namespace pushrod::orchestrator {
 
@@ -208,8 +208,7 @@ void applyChecksums(Ledger& ledger, const Reply& reply, const PushFacts& facts) 
     return;
   }
   ledger.checksums = reply.checksums;
-  ContentFinding finding =
-      compareWithSent(*reply.checksums, *ledger.identity, facts.digests.get());
+  ContentFinding finding = compareWithSent(*reply.checksums, *ledger.identity, facts.digests.get());
   ledger.proof = finding.proof;
   ledger.proofText = std::move(finding.text);
   if (ledger.proof == Proof::kDiffers) {

@@ -26,14 +26,14 @@ ContentFinding notComparable(std::string why) {
 
 /// What makes digests of sent tensors useless at this engine; empty: nothing.
 std::string obstacle(const EngineIdentity& identity, const transports::ContentDigests* sent) {
-  if (sent == nullptr || sent->empty()) {
-    return "this rank has no digests of what was sent";
-  }
   if (identity.worldSize != 1) {
     return "its " + std::to_string(identity.worldSize) + " workers hold shards";
   }
   if (!identity.quantization.empty()) {
     return "it quantises what it loads (" + identity.quantization + ")";
+  }
+  if (sent == nullptr || sent->empty()) {
+    return "this rank has no digests of what was sent";
   }
   return {};
 }

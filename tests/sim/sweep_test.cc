@@ -81,6 +81,7 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.seconds = allKinds();
   sweep.stride = 5 * share();
   sweep.secondStride = 7;
+
   struct Way {
     bool chunked, pass;
   };

@@ -69,7 +69,8 @@ INSTANTIATE_TEST_SUITE_P(Keys,
                                            push("flush_external", "true")));
 
 TEST(Support, AllKeysAreNamedAtOnce) {
-  const Status status = supportOf(kEngine + "push: {flush_external: true}\n"
+  const Status status = supportOf(kEngine +
+                                  "push: {flush_external: true}\n"
                                   "transport: {owners: true}\n");
   EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl"));
   EXPECT_THAT(status.message(), HasSubstr("push.flush_external: true"));

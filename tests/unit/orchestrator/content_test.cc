@@ -69,10 +69,9 @@ TEST(Content, WhatIsNoProofIsNoDifferenceEither) {
 }
 
 TEST(Content, ATensorWithoutBytesIsProvedByTheDigestOfNothing) {
-  EXPECT_EQ(proofOf({{key("empty"), kNothing}},
-                    plainEngine(),
-                    {{"empty", {kNothing, DType::kBfloat16}}}),
-            Proof::kProved);
+  EXPECT_EQ(
+      proofOf({{key("empty"), kNothing}}, plainEngine(), {{"empty", {kNothing, DType::kBfloat16}}}),
+      Proof::kProved);
 }
 
 TEST(Content, OnlyEqualLayoutsAreCompared) {

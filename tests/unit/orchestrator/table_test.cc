@@ -151,10 +151,9 @@ INSTANTIATE_TEST_SUITE_P(Table,
 
 TEST(Table, EveryRowIsTaken) {
   for (const Row& row : pushTable()) {
-    const bool taken = walk(true, false).rows().contains(row.id) ||
-                       walk(false, false).rows().contains(row.id) ||
-                       walk(true, true).rows().contains(row.id) ||
-                       walk(false, true).rows().contains(row.id);
+    const bool taken =
+        walk(true, false).rows().contains(row.id) || walk(false, false).rows().contains(row.id) ||
+        walk(true, true).rows().contains(row.id) || walk(false, true).rows().contains(row.id);
     EXPECT_TRUE(taken) << row.id;
   }
 }

@@ -62,9 +62,10 @@ TEST(ContentHasher, ANameThatStaysHasItsOwnDigest) {
 
 TEST(ContentHasher, PartsAreJoinedInTheEnginesOrderWhateverTheirs) {
   using Pass = std::vector<std::pair<std::string, const char*>>;
-  for (const Pass& pass : {Pass{{"a.q_proj.w", "ab"}, {"a.k_proj.w", "cd"}, {"a.v_proj.w", "ef"}},
-                           Pass{{"a.v_proj.w", "ef"}, {"a.k_proj.w", "cd"}, {"a.q_proj.w", "ab"}},
-                           Pass{{"a.k_proj.w", "cd"}, {"a.q_proj.w", "ab"}, {"a.v_proj.w", "ef"}}}) {
+  for (const Pass& pass :
+       {Pass{{"a.q_proj.w", "ab"}, {"a.k_proj.w", "cd"}, {"a.v_proj.w", "ef"}},
+        Pass{{"a.v_proj.w", "ef"}, {"a.k_proj.w", "cd"}, {"a.q_proj.w", "ab"}},
+        Pass{{"a.k_proj.w", "cd"}, {"a.q_proj.w", "ab"}, {"a.v_proj.w", "ef"}}}) {
     const ContentDigests digests = hash(pass);
     ASSERT_EQ(digests.size(), 1U);
     EXPECT_EQ(digests.at("a.qkv_proj.w").sha256, kAbcdef);
@@ -144,7 +145,8 @@ TEST(ContentHasher, WhatIsHashedIsWhatIsSent) {
 TEST(CopyDigest, OneOtherBitIsSeenAndDeviceMemoryRefused) {
   const TensorSpec spec = bytesOf("w");
   CopyDigest copies;
-  EXPECT_NE(copies.of(spec, viewOf(spec, "ab")).value(), copies.of(spec, viewOf(spec, "ac")).value());
+  EXPECT_NE(copies.of(spec, viewOf(spec, "ab")).value(),
+            copies.of(spec, viewOf(spec, "ac")).value());
   TensorView away = viewOf(spec, "ab");
   away.device.kind = Device::Kind::kCuda;
   EXPECT_EQ(copies.of(spec, away).status().code(), Code::kInvalidArgument);
