@@ -28,17 +28,15 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
     endWordWait();
     return;
   }
-  if (state_.phase != Phase::kVerdict) {
-    return;
-  }
-  if (verdict.decision == Decision::kGo) {
-    finalWord_ = verdict;
-  }
-  if (lostVote_ != 0) {
+  if (state_.phase == Phase::kVerdict && lostVote_ != 0) {
     disarm(lostVote_);
-    feed(finalWord_ ? Event{EventKind::kVerdict, Status(), *finalWord_}
-                    : Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
+    feed(toldGo() ? Event{EventKind::kVerdict, Status(), verdict}
+                  : Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
   }
+}
+
+bool PushDriver::toldGo() const {
+  return word_ && word_->decision == Decision::kGo;
 }
 
 /// The push's outcome is known after all, and all ranks carry rank 0's first cause: what this one
