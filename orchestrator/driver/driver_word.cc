@@ -35,6 +35,26 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
   }
 }
 
+/// At the end, after a vote as well: this rank may leave at once, and its leaving can reach the
+/// others before the vote's own answer. Before the last clean-up where votes are dead: the others
+/// wait for nothing else.
+void PushDriver::tellWord() {
+  if (!state_.leader) {
+    return;
+  }
+  Verdict word;
+  if (finalVote_) {
+    word = *finalVote_;
+  } else {
+    word.decision = Decision::kFail;
+  }
+  if (state_.failed) {
+    word.first = state_.first;
+  }
+  wordTold_ = true;
+  parts_.link.publishVerdict(push_.epoch, word);
+}
+
 bool PushDriver::toldGo() const {
   return word_ && word_->decision == Decision::kGo;
 }
