@@ -71,6 +71,25 @@ TEST(VoteRecordTest, LowestFailingRankWinsInAnyOrder) {
   }
 }
 
+// Of many failing ranks the lowest are named, and all are counted, also with the longest texts.
+TEST(VoteRecordTest, FailingAndStoppedRanksAreKnown) {
+  VoteRecord all = ballotRecord(kKey, {}, 0);
+  EXPECT_FALSE(all.verdict.stopped);
+  for (int rank = 20; rank > 0; --rank) {
+    Ballot ballot = rank % 2 == 0 ? failing(std::string(600, 'x')) : Ballot();
+    ballot.stopped = rank == 7;
+    combine(all, ballotRecord(kKey, ballot, rank));
+  }
+  RecordBytes bytes;
+  encode(all, bytes);
+  const auto back = decode(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  const Verdict verdict = conclude(*back, {});
+  EXPECT_EQ(verdict.failing, (std::vector<int>{2, 4, 6, 8, 10, 12, 14, 16}));
+  EXPECT_EQ(verdict.failingCount, 10);
+  EXPECT_TRUE(verdict.stopped);
+}
+
 TEST(VoteRecordTest, DigestsNameARankThatDiffersFromRankZero) {
   // digests of ranks 0, 1, 2... -> the rank named
   const std::vector<std::pair<std::vector<std::uint64_t>, int>> cases = {
