@@ -178,6 +178,7 @@ void PushDriver::finish() {
     if (state_.failed) {
       word.first = state_.first;
     }
+    parts_.observer.onLink({LinkNews::Kind::kVerdict, true, -1, word.first});
     parts_.link.publishVerdict(push_.epoch, word);
   }
   readmit();

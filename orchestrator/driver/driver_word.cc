@@ -22,6 +22,7 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
   if (epoch != push_.epoch) {
     return;
   }
+  parts_.observer.onLink({LinkNews::Kind::kVerdict, false, 0, verdict.first});
   word_ = verdict;
   if (state_.agreementDead) {
     adoptWord();
