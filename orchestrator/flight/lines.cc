@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orchestrator/flight/lines.h"
 
+#include <algorithm>
 #include <concepts>
 #include <string_view>
 
@@ -87,7 +88,7 @@ std::string verdictText(const Verdict& verdict) {
   LineWriter inner;
   inner.field("decision", kDecisions[static_cast<std::size_t>(verdict.decision)]);
   if (!verdict.digestsEqual) {
-    inner.field("differs", verdict.differingRank);
+    inner.field("differs", std::max(verdict.differingRank, 0));
   }
   inner.status("first", verdict.first);
   return inner.object();
