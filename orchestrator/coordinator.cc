@@ -45,8 +45,8 @@ Result<std::unique_ptr<PushCoordinator>> PushCoordinator::create(
       sink->log(LogLevel::kWarning, warning);
     }
   }
-  impl->session = std::make_unique<orchestrator::PushSession>(
-      config, *rank, *sink, options.flightRecord);
+  impl->session =
+      std::make_unique<orchestrator::PushSession>(config, *rank, *sink, options.flightRecord);
   if (Status status = impl->session->compose(options.privateStore); !status.ok()) {
     return status;
   }

@@ -58,8 +58,7 @@ class PushSession {
   /// The driver has ended: brings the flight record together where there is to be one, then lets
   /// push() return.
   void settle(ThreadCaller& caller, Ended& ended);
-  [[nodiscard]] std::string flightText(const Ended& ended,
-                                       FlightCollector::Parts parts) const;
+  [[nodiscard]] std::string flightText(const Ended& ended, FlightCollector::Parts parts) const;
   /// The trainer's thread.
   void leaveFlight(const std::string& text);
   void serve();

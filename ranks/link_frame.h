@@ -18,12 +18,12 @@ inline constexpr std::size_t kMaxPositions = 64;
 inline constexpr std::size_t kMaxRecordPart = 3072;
 
 enum class LinkKind : std::uint8_t {
-  kHello,    ///< first from a rank to the one above: token, rank, epoch
-  kWelcome,  ///< its answer: taken, by `rank`
-  kBeat,     ///< every second, both ways: where the sender and ranks behind it are
-  kStop,     ///< rank failed inside key
-  kLost,     ///< rank is gone
-  kVerdict,  ///< from rank 0: its final word on push `epoch`
+  kHello,       ///< first from a rank to the one above: token, rank, epoch
+  kWelcome,     ///< its answer: taken, by `rank`
+  kBeat,        ///< every second, both ways: where the sender and ranks behind it are
+  kStop,        ///< rank failed inside key
+  kLost,        ///< rank is gone
+  kVerdict,     ///< from rank 0: its final word on push `epoch`
   kRecordAsk,   ///< from rank 0: what did you see of push `epoch`
   kRecordPart,  ///< towards rank 0: a piece of what `rank` saw of push `epoch`
   kRecordEnd,   ///< from rank 0: nobody need stay for push `epoch`'s flight record

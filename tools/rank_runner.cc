@@ -200,10 +200,10 @@ Status RankRunner::connect() {
   } else {
     gather_ = std::make_unique<SoloGather>();
   }
-  Result<std::unique_ptr<PushCoordinator>> coordinator =
-      PushCoordinator::create(config_, rank_, {.logSink = log_.get(),
-                               .privateStore = *store,
-                               .flightRecord = flightFolder(options_)});
+  Result<std::unique_ptr<PushCoordinator>> coordinator = PushCoordinator::create(
+      config_,
+      rank_,
+      {.logSink = log_.get(), .privateStore = *store, .flightRecord = flightFolder(options_)});
   if (!coordinator) {
     return coordinator.status();
   }

@@ -50,9 +50,9 @@ struct FlightEvent {
   std::vector<std::uint64_t> steps;     ///< kPlan
   bool packs = false;                   ///< kPlan
 
-  std::string who;   ///< engine
-  std::string what;  ///< kStep: ids of the rows taken; the call, the operation, the message
-  std::string text;  ///< kStep: what the table ordered; a request's body, a reply's text
+  std::string who;         ///< engine
+  std::string what;        ///< kStep: ids of the rows taken; the call, the operation, the message
+  std::string text;        ///< kStep: what the table ordered; a request's body, a reply's text
   std::uint64_t size = 0;  ///< bytes of the whole body
   int http = 0;
   std::uint64_t declared = 0, actual = 0;  ///< bytes due to the engine, and written to it

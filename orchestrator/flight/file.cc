@@ -72,7 +72,8 @@ void removeOldest(const std::string& folder, std::string_view prefix) {
 
 /// Everything, or the error.
 std::error_code writeAll(const std::string& path, std::string_view text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (file < 0) {
     return lastError();
   }

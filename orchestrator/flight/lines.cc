@@ -25,9 +25,7 @@ class LineWriter {
     text_ += value;
   }
 
-  void field(std::string_view key, std::string_view value) {
-    raw(key, common::jsonQuoted(value));
-  }
+  void field(std::string_view key, std::string_view value) { raw(key, common::jsonQuoted(value)); }
 
   template <std::integral Number>
   void field(std::string_view key, Number value) {

@@ -206,10 +206,7 @@ void FlightRecorder::onLink(const LinkNews& news) {
   next_.onLink(news);
 }
 
-void FlightRecorder::onPhase(Phase left,
-                             double seconds,
-                             Phase entered,
-                             std::uint32_t attempt) {
+void FlightRecorder::onPhase(Phase left, double seconds, Phase entered, std::uint32_t attempt) {
   drain_.reset();
   if (entered == Phase::kStream) {
     begun_ = returned_ = passBytes_ = 0;

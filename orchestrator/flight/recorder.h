@@ -42,6 +42,7 @@ class FlightRecorder final : public PushObserver {
   /// A push begins. `bytesSent` tells what was written to an engine in this pass so far.
   void begin(const std::vector<std::string>& engines,
              std::function<std::uint64_t(std::size_t engine)> bytesSent);
+
   /// It has ended: what it used is gone.
   void end() { bytesSent_ = nullptr; }
 

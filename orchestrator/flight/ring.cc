@@ -11,10 +11,9 @@ namespace pushrod::orchestrator {
 namespace {
 
 std::size_t textsOf(const FlightEvent& event) {
-  return event.who.size() + event.what.size() + event.text.size() +
-         event.status.message().size() + event.status.origin().engine.size() +
-         event.verdict.first.message().size() + event.verdict.first.origin().engine.size() +
-         event.steps.size() * sizeof(event.steps[0]);
+  return event.who.size() + event.what.size() + event.text.size() + event.status.message().size() +
+         event.status.origin().engine.size() + event.verdict.first.message().size() +
+         event.verdict.first.origin().engine.size() + event.steps.size() * sizeof(event.steps[0]);
 }
 
 }  // namespace

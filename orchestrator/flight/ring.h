@@ -12,8 +12,9 @@
 namespace pushrod::orchestrator {
 
 /// The last events of one push on one rank, and the push table's state before the first of them, so
-/// that what is left can be replayed. Bounded: kMaxEvents events (below 1.5 MiB) and kMaxTexts bytes of
-/// their texts. Tensors are kept by index; their names come from the manifest as it is written.
+/// that what is left can be replayed. Bounded: kMaxEvents events (below 1.5 MiB) and kMaxTexts
+/// bytes of their texts. Tensors are kept by index; their names come from the manifest as it is
+/// written.
 class FlightRing {
  public:
   static constexpr std::size_t kMaxEvents = 2048;

@@ -40,12 +40,14 @@ json::object engineJson(const EngineWork& engine) {
 }
 
 json::object waitJson(const StallWait& wait) {
-  return json::object{
-      {"for", wait.awaited},
-      {"text", wait.text},
-      {"age_s", seconds(wait.age)},
-      {"limit_s", seconds(wait.limit)},
-      {"state", !wait.stalled() ? "waiting" : wait.stuck() ? "stuck" : "slow"}};
+  return json::object{{"for", wait.awaited},
+                      {"text", wait.text},
+                      {"age_s", seconds(wait.age)},
+                      {"limit_s", seconds(wait.limit)},
+                      {"state",
+                       !wait.stalled() ? "waiting"
+                       : wait.stuck()  ? "stuck"
+                                       : "slow"}};
 }
 
 }  // namespace

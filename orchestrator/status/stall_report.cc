@@ -217,10 +217,14 @@ StallReport makeStallReport(const StallInput& input) {
     }
   }
   if (input.drain) {
-    StallWait wait{"drain", {}, "the other side of the stream", input.drain->age,
-                   input.drain->limit, input.drain->age};
-    wait.text = rankText(input.own.rank) + " waits for " + wait.awaited + " (drain)" +
-                sinceText(wait);
+    StallWait wait{"drain",
+                   {},
+                   "the other side of the stream",
+                   input.drain->age,
+                   input.drain->limit,
+                   input.drain->age};
+    wait.text =
+        rankText(input.own.rank) + " waits for " + wait.awaited + " (drain)" + sinceText(wait);
     report.waits.push_back(std::move(wait));
   }
   StallWait whole{"push", {}, "the push", input.pushAge, input.pushLimit, input.own.still};

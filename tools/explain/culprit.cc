@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -134,9 +135,13 @@ Culprit ofHungGather(const FlightFile& file, const Status& cause) {
     return culprit;
   }
   culprit.who = file.header.ranks == 1 ? sourceOf(0) : "a weight source";
-  culprit.why = "a gather hung" + at + (file.header.ranks == 1 ? "" :
-                " on all ranks and nothing tells which one the others waited for; the limit passed "
-                "first on " + rankText(cause.origin().rank));
+  culprit.why =
+      "a gather hung" + at +
+      (file.header.ranks == 1
+           ? ""
+           : " on all ranks and nothing tells which one the others waited for; the limit passed "
+             "first on " +
+                 rankText(cause.origin().rank));
   return culprit;
 }
 
@@ -207,23 +212,36 @@ Culprit ofLostRank(const FlightFile& file, const Status& cause) {
   return culprit;
 }
 
-/// A rank that was still at its own work while the others waited for its vote.
-std::optional<int> behindInVote(const FlightFile& file) {
-  std::map<int, const RecordedEvent*> last;
+bool orders(const FlightEvent& event, std::string_view action) {
+  return event.kind == FlightKind::kStep &&
+         ("," + event.text + ",").find("," + std::string(action) + ",") != std::string::npos;
+}
+
+/// A rank that was still at its own work when the others' vote in that phase ended without it.
+std::optional<int> behindInVote(const FlightFile& file, const Origin& where) {
+  std::map<int, std::int64_t> cast;
+  std::int64_t ended = std::numeric_limits<std::int64_t>::max();
   for (const auto& [rank, record] : file.ranks) {
     for (const RecordedEvent& entry : record.events) {
-      if (entry.event.kind == FlightKind::kOperation && entry.event.what == "Vote") {
-        last.try_emplace(rank, &entry);
+      const FlightEvent& event = entry.event;
+      if (event.phase != where.phase || static_cast<int>(event.attempt) != where.attempt) {
+        continue;
+      }
+      if (orders(event, "Vote")) {
+        cast.try_emplace(rank, event.micros);
+      } else if (event.kind == FlightKind::kOperation && event.what == "Vote") {
+        ended = std::min(ended, event.micros);
       }
     }
   }
-  std::vector<int> without;
+  std::vector<int> late;
   for (int rank = 0; rank < file.header.ranks; ++rank) {
-    if (!last.contains(rank)) {
-      without.push_back(rank);
+    const auto at = cast.find(rank);
+    if (at == cast.end() || at->second >= ended) {
+      late.push_back(rank);
     }
   }
-  return without.size() == 1 && !last.empty() ? std::optional(without.front()) : std::nullopt;
+  return late.size() == 1 && !cast.empty() ? std::optional(late.front()) : std::nullopt;
 }
 
 bool ofSource(const FlightFile& file, const Status& cause) {
@@ -274,7 +292,7 @@ Culprit findCulprit(const FlightFile& file) {
     if (cause.message().find("timeouts.gather") != std::string::npos) {
       return ofHungGather(file, cause);
     }
-    if (const auto late = behindInVote(file)) {
+    if (const auto late = behindInVote(file, cause.origin())) {
       return {rankText(*late),
               "it did not come to a vote that the other ranks waited in: " + cause.message(),
               {}};

@@ -124,9 +124,8 @@ Status Fields::status(std::string_view key) {
   origin.rank = inner.has("rank") ? inner.rank("rank") : -1;
   origin.engine = inner.optionalText("engine");
   if (inner.has("phase")) {
-    origin.phase = static_cast<Phase>(inner.choice("phase", kPhaseCount, [](std::size_t i) {
-      return phaseName(static_cast<Phase>(i));
-    }));
+    origin.phase = static_cast<Phase>(inner.choice(
+        "phase", kPhaseCount, [](std::size_t i) { return phaseName(static_cast<Phase>(i)); }));
   }
   constexpr std::uint64_t kMostAttempts = 2;
   origin.attempt = static_cast<int>(inner.optionalNumber("attempt", kMostAttempts));

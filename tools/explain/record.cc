@@ -26,10 +26,9 @@ Phase phaseIn(Fields& fields) {
 }
 
 flight::Stage stageIn(Fields& fields) {
-  return static_cast<flight::Stage>(
-      fields.choice("stage", flight::kStageCount, [](std::size_t i) {
-        return flight::stageName(static_cast<flight::Stage>(i));
-      }));
+  return static_cast<flight::Stage>(fields.choice("stage", flight::kStageCount, [](std::size_t i) {
+    return flight::stageName(static_cast<flight::Stage>(i));
+  }));
 }
 
 std::uint32_t attemptIn(Fields& fields) {
@@ -107,8 +106,8 @@ void readVerdict(Fields& fields, FlightEvent& event) {
   }
   Fields inner(*node, "\"verdict\": ");
   constexpr std::string_view kDecisions[] = {"go", "resend", "fail"};
-  event.verdict.decision = static_cast<Decision>(
-      inner.choice("decision", std::size(kDecisions), [&](std::size_t i) { return kDecisions[i]; }));
+  event.verdict.decision = static_cast<Decision>(inner.choice(
+      "decision", std::size(kDecisions), [&](std::size_t i) { return kDecisions[i]; }));
   event.verdict.digestsEqual = !inner.has("differs");
   event.verdict.differingRank = inner.has("differs") ? inner.rank("differs") : -1;
   event.verdict.first = inner.status("first");
@@ -141,10 +140,9 @@ void readTensor(Fields& fields, RecordedEvent& entry) {
 }
 
 void readStep(Fields& fields, FlightEvent& event) {
-  event.event = static_cast<EventKind>(
-      fields.choice("on", flight::kEventCount, [](std::size_t i) {
-        return flight::eventName(static_cast<EventKind>(i));
-      }));
+  event.event = static_cast<EventKind>(fields.choice("on", flight::kEventCount, [](std::size_t i) {
+    return flight::eventName(static_cast<EventKind>(i));
+  }));
   event.what = fields.names("rows", kMaxNames);
   event.text = fields.has("orders") ? fields.names("orders", kMaxNames) : std::string();
   event.stepIndex = fields.optionalNumber("step_index");
@@ -194,8 +192,8 @@ void readByKind(Fields& fields, FlightEvent& event) {
 
 std::string readEvent(Fields& fields, RecordedEvent& entry) {
   FlightEvent& event = entry.event;
-  event.kind = static_cast<FlightKind>(
-      fields.choice("event", flight::kFlightKindCount, [](std::size_t i) {
+  event.kind =
+      static_cast<FlightKind>(fields.choice("event", flight::kFlightKindCount, [](std::size_t i) {
         return flight::flightKindName(static_cast<FlightKind>(i));
       }));
   event.micros = static_cast<std::int64_t>(fields.number("t"));

@@ -31,8 +31,13 @@ struct Place {
 };
 
 Place recorded(const FlightEvent& event) {
-  return {event.what,     event.phase,     event.stage,  event.attempt,
-          event.voteStep, event.stepIndex, event.tensors};
+  return {event.what,
+          event.phase,
+          event.stage,
+          event.attempt,
+          event.voteStep,
+          event.stepIndex,
+          event.tensors};
 }
 
 /// Feeds one step and tells where the table leads.
@@ -44,8 +49,13 @@ Place follow(PushState& state, const FlightEvent& event) {
     rows += (rows.empty() ? "" : ",") + std::string(row);
   }
   state = std::move(result.state);
-  return {rows,           state.phase,     state.stage,  state.attempt,
-          state.voteStep, state.stepIndex, state.tensors};
+  return {rows,
+          state.phase,
+          state.stage,
+          state.attempt,
+          state.voteStep,
+          state.stepIndex,
+          state.tensors};
 }
 
 Replay replay(const RecordedRank& rank) {

@@ -49,8 +49,7 @@ std::string stepText(const RecordedEvent& entry, Phase before) {
     text = "enters " + std::string(phaseName(event.phase));
     text += event.attempt > 1 ? " (attempt " + std::to_string(event.attempt) + ")" : "";
   }
-  const Status& failure =
-      event.event == EventKind::kVerdict ? event.verdict.first : event.status;
+  const Status& failure = event.event == EventKind::kVerdict ? event.verdict.first : event.status;
   if (!failure.ok()) {
     constexpr std::string_view kDecisions[] = {"go on", "resend", "fail"};
     text += (text.empty() ? "" : "; ") + std::string(eventName(event.event));
@@ -103,15 +102,13 @@ std::vector<Moment> moments(const FlightFile& file) {
         before = entry.event.phase;
       }
       if (!text.empty()) {
-        all.push_back(
-            {entry.event.micros, "rank " + std::to_string(rank) + "  " + shown(text)});
+        all.push_back({entry.event.micros, "rank " + std::to_string(rank) + "  " + shown(text)});
       }
     }
   }
   // Clocks of several hosts may differ; within a rank the order is the true one.
-  std::stable_sort(all.begin(), all.end(), [](const Moment& a, const Moment& b) {
-    return a.micros < b.micros;
-  });
+  std::stable_sort(
+      all.begin(), all.end(), [](const Moment& a, const Moment& b) { return a.micros < b.micros; });
   return all;
 }
 
@@ -197,8 +194,8 @@ std::string replayText(const FlightFile& file) {
       faults += "  rank " + std::to_string(rank) + ", " + shown(replay.fault) + "\n";
     }
   }
-  const std::string all = std::to_string(steps) + " steps of " +
-                          std::to_string(file.ranks.size()) + " ranks";
+  const std::string all =
+      std::to_string(steps) + " steps of " + std::to_string(file.ranks.size()) + " ranks";
   if (faults.empty()) {
     return "\nReplay: " + all + " through the push table: the recorded states follow.\n";
   }
@@ -211,12 +208,11 @@ std::string replayText(const FlightFile& file) {
 std::string explainFlight(const FlightFile& file) {
   const orchestrator::FlightHeader& header = file.header;
   const Culprit culprit = findCulprit(file);
-  std::string text = "Push " + std::to_string(header.push) + " of job " + shown(header.job) +
-                     ", version " + shown(header.version) + ": " + shown(header.outcome) + ", " +
-                     std::to_string(header.ranks) + " ranks, " +
-                     std::to_string(header.engines.size()) + " engines, " +
-                     shown(header.startedAt) + ", written by rank " +
-                     std::to_string(header.writer) + "\n";
+  std::string text =
+      "Push " + std::to_string(header.push) + " of job " + shown(header.job) + ", version " +
+      shown(header.version) + ": " + shown(header.outcome) + ", " + std::to_string(header.ranks) +
+      " ranks, " + std::to_string(header.engines.size()) + " engines, " + shown(header.startedAt) +
+      ", written by rank " + std::to_string(header.writer) + "\n";
   text += "Culprit: " + shown(culprit.who) + ": " + shown(culprit.why) + "\n";
   if (!header.firstCause.ok()) {
     text += "First cause: " + shown(header.firstCause.toString()) + "\n";
