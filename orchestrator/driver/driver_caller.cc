@@ -204,10 +204,10 @@ void PushDriver::startVote() {
 }
 
 void PushDriver::onVote(CallerResult result) {
-  if (!result.status.ok() && state_.phase == Phase::kVerdict && finalWord_) {
+  if (!result.status.ok() && state_.phase == Phase::kVerdict && toldGo()) {
     // A rank that had the verdict has left; its leaving interrupted this vote, not the agreement.
     result.status = Status();
-    result.verdict = *finalWord_;
+    result.verdict = *word_;
   }
   const double seconds =
       std::chrono::duration<double>(parts_.executor.now() - voteStarted_).count();

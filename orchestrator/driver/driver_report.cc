@@ -166,20 +166,8 @@ void PushDriver::finish() {
       parts_.plane->releaseBuffers();
     }
   }
-  if (state_.leader) {
-    // After a vote as well: this rank may leave at once, and its leaving can reach the others
-    // before the vote's own answer.
-    Verdict word;
-    if (finalVote_) {
-      word = *finalVote_;
-    } else {
-      word.decision = Decision::kFail;
-    }
-    if (state_.failed) {
-      word.first = state_.first;
-    }
-    parts_.observer.onLink({LinkNews::Kind::kVerdict, true, -1, word.first});
-    parts_.link.publishVerdict(push_.epoch, word);
+  if (!wordTold_) {
+    tellWord();
   }
   readmit();
   PushReport report = buildReport();

@@ -314,6 +314,9 @@ void PushDriver::startGoal() {
     });
     return;
   }
+  if (state_.phase == Phase::kFailing && state_.agreementDead) {
+    tellWord();
+  }
   Duration limit = phaseLimit();
   if (state_.phase == Phase::kConnect) {
     const auto& slots = runner_.slots();

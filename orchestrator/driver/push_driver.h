@@ -125,6 +125,9 @@ class PushDriver final : public RankLinkListener {
   void holdLostVote(const Status& status);
   /// Whether the outcome of the last vote may still come over the link.
   [[nodiscard]] bool rankZeroWillTell() const;
+  void tellWord();
+  /// Rank 0 has told that the push is good to its end.
+  [[nodiscard]] bool toldGo() const;
   void adoptWord();
   void awaitWord();
   void endWordWait();
@@ -203,8 +206,8 @@ class PushDriver final : public RankLinkListener {
   Status lostVoteStatus_;
   bool rankZeroLost_ = false;
   std::optional<Verdict> finalVote_;  ///< what the last vote came to, here
-  std::optional<Verdict> finalWord_;  ///< the same, as rank 0 told it on the link
   std::optional<Verdict> word_;       ///< whatever rank 0 has told of this push's end
+  bool wordTold_ = false;             ///< on rank 0: it has
   Executor::TimerId wordWait_ = 0;
   Status overslept_;  ///< not ok: this rank was stopped for longer than the others wait
   Status prepareError_;

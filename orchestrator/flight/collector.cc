@@ -60,16 +60,14 @@ void FlightCollector::skip() {
 
 void FlightCollector::collect(Done done) {
   done_ = std::move(done);
-  Duration limit = kLimit;
   if (rank_ == 0) {
     parts_[0].text = own_(budget(size_));
     parts_[0].whole = true;
     exchange_.askRecords(epoch_);
   } else {
     send();
-    limit = kLimit * 2;
   }
-  timer_ = executor_.postAt(executor_.now() + limit, [this] {
+  timer_ = executor_.postAt(executor_.now() + kLimit, [this] {
     timer_ = 0;
     end();
   });

@@ -16,12 +16,12 @@
 namespace pushrod::orchestrator {
 
 /// Brings the ranks' parts of a flight record to rank 0 after a push that failed or recovered.
-/// Rank 0 waits for those it can reach, at most kLimit; the others send theirs at once and stay
-/// until rank 0 has them, at most twice as long. Where rank 0 is gone, rank 1 has its own part
+/// The others send theirs as their push ends and stay until rank 0 has them; rank 0 asks those that
+/// it can reach and has not heard. Nobody waits longer than kLimit. Where rank 0 is gone, rank 1 has its own part
 /// only. Control thread only.
 class FlightCollector final : public ranks::RecordListener {
  public:
-  static constexpr Duration kLimit{1000};
+  static constexpr Duration kLimit{500};
 
   /// What this rank is to write.
   struct Parts {
