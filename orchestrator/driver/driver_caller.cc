@@ -28,6 +28,10 @@ constexpr Duration kAbortPeriod = std::chrono::milliseconds(500);
 void PushDriver::call(CallerRequest request) {
   const ActionKind kind = request.kind;
   const Stage stage = state_.stage;
+  const bool source = kind == ActionKind::kSourceManifest || kind == ActionKind::kSourceBegin ||
+                      kind == ActionKind::kSourceNext || kind == ActionKind::kSourceRecover;
+  parts_.observer.onOperation(
+      kind, source ? parts_.config.timeouts.gather : request.deadline.remaining(parts_.executor));
   parts_.caller.perform(
       std::move(request),
       [this, kind, stage, alive = std::weak_ptr<int>(alive_)](CallerResult result) {
@@ -48,7 +52,7 @@ void PushDriver::callSource(CallerRequest request) {
     gatherExpired_ = mine(Status(Code::kDeadlineExceeded,
                                  "one call of the weight source took longer than timeouts.gather"));
     // The peers are in the same collective; they are told even when this source cannot be ended.
-    parts_.link.stop(key(), gatherExpired_);
+    stopPeers(gatherExpired_);
     abortSource();
   });
   call(std::move(request));
@@ -71,6 +75,7 @@ void PushDriver::abortSource() {
 void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
   disarm(gather_);
   disarm(abort_);
+  parts_.observer.onOperationEnd(kind, result.status);
   if (!gatherExpired_.ok() && !result.status.ok()) {
     result.status = gatherExpired_;
   }
@@ -119,6 +124,7 @@ Status PushDriver::takeManifest(std::shared_ptr<const Manifest> manifest) {
   manifestText_ = transports::manifestText(*manifest_);
   manifestDigest_ = common::fnv1a(manifestText_);
   parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
+  parts_.observer.onDeclared(manifest_);
   if (push_.earlierNames == nullptr || parts_.config.push.partial) {
     return Status();
   }
@@ -364,6 +370,7 @@ void PushDriver::onPrepared(const CallerResult& result) {
   if (plan.ok()) {
     state_.steps = plan->steps;
     state_.packs = !state_.leader && plan->packs(parts_.rank.rank);
+    parts_.observer.onPlan(state_.steps, state_.packs);
   } else {
     status.merge(mine(plan.status()));
   }

@@ -278,6 +278,9 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
     // A lost answer must leave time for the read that tells whether it was done.
     limit = Deadline::after(executor_, track.deadline.remaining(executor_) / 2);
   }
+  if (hooks_.sent) {
+    hooks_.sent(engine, track.goal, call, limit);
+  }
   slot.client->call(call,
                     limit,
                     [this,

@@ -33,6 +33,8 @@ class GoalRunner {
     std::function<void(Goal, const Status&)> settled;
     /// An engine failed `updated` while others are still at it.
     std::function<void(const Status&)> early;
+    /// Before every call.
+    std::function<void(std::size_t engine, Goal, const Call&, Deadline)> sent;
     /// After every reply, the ledger already brought up to date.
     std::function<void(std::size_t engine, Goal, const Call&, const Reply&)> observed;
   };

@@ -25,6 +25,9 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
                   [this](const Status& status) {
                     feed(Event{EventKind::kEarlyReply, status, {}});
                   },
+                  [this](std::size_t engine, Goal goal, const Call& call, Deadline limit) {
+                    parts_.observer.onCall(engine, goal, call, limit);
+                  },
                   [this](std::size_t engine, Goal goal, const Call& call, const Reply& reply) {
                     if (call.kind == CallKind::kPause && pauseFirst_ == TimePoint{}) {
                       pauseFirst_ = phaseEntered_;
@@ -81,6 +84,7 @@ void PushDriver::cancel(const Status& reason) {
 }
 
 void PushDriver::onStop(int rank, const VoteKey& at, const Status& reason) {
+  parts_.observer.onLink({LinkNews::Kind::kStop, false, rank, reason});
   // A stop of another push or attempt is about a pass that is over.
   if (at.epoch == push_.epoch && at.attempt == state_.attempt) {
     Origin origin;
@@ -90,6 +94,7 @@ void PushDriver::onStop(int rank, const VoteKey& at, const Status& reason) {
 }
 
 void PushDriver::onLost(int rank, const Status& reason) {
+  parts_.observer.onLink({LinkNews::Kind::kLost, false, rank, reason});
   peerLost_ = true;
   rankZeroLost_ = rankZeroLost_ || rank == 0;
   Origin origin{rank, {}, state_.phase, push_.epoch, static_cast<int>(state_.attempt)};
@@ -119,6 +124,7 @@ void PushDriver::onOversleep(Duration silence) {
   overslept_ = mine(Status(Code::kUnavailable,
                            "this rank did not run for " + std::to_string(silence.count()) +
                                " ms; the others may have gone on without it"));
+  parts_.observer.onLink({LinkNews::Kind::kOversleep, false, parts_.rank.rank, overslept_});
   cancel(overslept_);
 }
 
@@ -252,7 +258,7 @@ void PushDriver::perform(const Action& action) {
       parts_.caller.interruptVote(action.status);
       return;
     case ActionKind::kStopPeers:
-      parts_.link.stop(key(), mine(action.status));
+      stopPeers(mine(action.status));
       return;
     case ActionKind::kArmDrain:
       armDrain();
@@ -261,6 +267,21 @@ void PushDriver::perform(const Action& action) {
       finish();
       return;
   }
+}
+
+void PushDriver::stopPeers(const Status& reason) {
+  parts_.observer.onLink({LinkNews::Kind::kStop, true, -1, reason});
+  parts_.link.stop(key(), reason);
+}
+
+std::uint64_t PushDriver::bytesSent(std::size_t engine) const {
+  std::uint64_t sent = engineBytes_[engine];
+  for (std::size_t place = 0; parts_.plane != nullptr && place < channelSlots_.size(); ++place) {
+    if (channelSlots_[place] == engine) {
+      sent = std::max(sent, parts_.plane->bytesSent(place));
+    }
+  }
+  return sent;
 }
 
 void PushDriver::abortChannel(const Status& reason) {

@@ -90,6 +90,9 @@ class PushDriver final : public RankLinkListener {
 
   [[nodiscard]] const Manifest* manifest() const { return manifest_.get(); }
 
+  /// Payload written to an engine in this pass so far, all its workers together.
+  [[nodiscard]] std::uint64_t bytesSent(std::size_t engine) const;
+
  private:
   void feed(const Event& event);
   void perform(const Action& action);
@@ -118,6 +121,7 @@ class PushDriver final : public RankLinkListener {
   Status takeManifest(std::shared_ptr<const Manifest> manifest);
   void countBytes();
   void abortChannel(const Status& reason);
+  void stopPeers(const Status& reason);
   void holdLostVote(const Status& status);
   /// Whether the outcome of the last vote may still come over the link.
   [[nodiscard]] bool rankZeroWillTell() const;
