@@ -77,7 +77,8 @@ Status PushSession::compose(const std::string& privateStore) {
     }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
-    recorder_ = std::make_unique<FlightRecorder>(executor_, rank_.rank, *monitor_);
+    recorder_ = std::make_unique<FlightRecorder>(
+        executor_, rank_.rank, config_.push.stop == Stop::kPass, *monitor_);
     collector_ = std::make_unique<FlightCollector>(
         executor_, adapters_->records(), rank_, [this](std::size_t budget) {
           return recorder_->encode(budget);

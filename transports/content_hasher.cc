@@ -157,7 +157,7 @@ void ContentHasher::giveUp(Group& group) {
   group.given = false;
 }
 
-ContentDigests ContentHasher::finish() {
+common::ContentDigests ContentHasher::finish() {
   return std::move(digests_);
 }
 

@@ -9,7 +9,7 @@
 
 #include <pushrod/tensor.h>
 
-#include "transports/content_digests.h"
+#include "common/content_digests.h"
 #include "transports/sha256.h"
 
 namespace pushrod::transports {
@@ -39,7 +39,7 @@ class ContentHasher {
   /// One tensor of the pass, in host memory and checked against `spec` before.
   void add(const TensorSpec& spec, const TensorView& view);
   /// The digests of all parameters that are complete.
-  [[nodiscard]] ContentDigests finish();
+  [[nodiscard]] common::ContentDigests finish();
 
  private:
   struct Group {
@@ -59,7 +59,7 @@ class ContentHasher {
 
   std::uint64_t budget_;
   std::map<std::string, Group> groups_;  ///< fused parameters whose parts all come
-  ContentDigests digests_;
+  common::ContentDigests digests_;
   std::vector<std::byte> scratch_;
 };
 

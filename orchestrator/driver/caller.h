@@ -8,8 +8,8 @@
 #include <pushrod/agreement.h>
 #include <pushrod/tensor.h>
 
+#include "common/content_digests.h"
 #include "orchestrator/fsm/push_state.h"
-#include "transports/content_digests.h"
 
 namespace pushrod::orchestrator {
 
@@ -39,7 +39,7 @@ struct CallerResult {
   std::uint64_t bytesGathered = 0;  ///< kSourceNext
   std::string note;                 ///< kSourceNext at the end: a remark worth one warning
   std::uint64_t copy = 0;           ///< kSourceNext: digest of the tensor, with check_replicas
-  std::shared_ptr<const transports::ContentDigests> digests;  ///< kPlaneFlush, with `hashes`
+  std::shared_ptr<const common::ContentDigests> digests;  ///< kPlaneFlush, with `hashes`
 };
 
 /// The trainer's thread as the driver sees it: one action at a time, one completion each, in

@@ -73,7 +73,7 @@ bool PushDriver::mustHash() const {
          });
 }
 
-void PushDriver::takeDigests(const std::shared_ptr<const transports::ContentDigests>& digests) {
+void PushDriver::takeDigests(const std::shared_ptr<const common::ContentDigests>& digests) {
   if (digests != nullptr) {
     for (EngineSlot& slot : runner_.slots()) {
       slot.facts.digests = digests;

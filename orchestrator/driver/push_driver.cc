@@ -212,17 +212,15 @@ void PushDriver::perform(const Action& action) {
   request.key = key();
   request.manifest = manifest_;
   request.deadline = capped(phaseLimit());
+  request.hashes = action.kind == ActionKind::kSourceBegin && mustHash();
   switch (action.kind) {
     case ActionKind::kMeet:
     case ActionKind::kPlanePut:
     case ActionKind::kPlaneFlush:
       call(std::move(request));
       return;
-    case ActionKind::kSourceBegin:
-      request.hashes = mustHash();
-      callSource(std::move(request));
-      return;
     case ActionKind::kSourceManifest:
+    case ActionKind::kSourceBegin:
     case ActionKind::kSourceNext:
     case ActionKind::kSourceRecover:
       callSource(std::move(request));

@@ -154,7 +154,7 @@ class PushDriver final : public RankLinkListener {
   [[nodiscard]] bool checksumsDue() const;
   void expectContent();
   [[nodiscard]] bool mustHash() const;
-  void takeDigests(const std::shared_ptr<const transports::ContentDigests>& digests);
+  void takeDigests(const std::shared_ptr<const common::ContentDigests>& digests);
   Status compareReplicas();
   void markEqual(const std::vector<std::size_t>& engines);
   Status blameCopy(std::size_t engine, std::size_t other);

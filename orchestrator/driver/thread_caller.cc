@@ -266,7 +266,7 @@ CallerResult ThreadCaller::planeFlush(const CallerRequest& request) {
   view_.reset();
   result.status = parts_.plane->flush(request.deadline);
   if (result.status.ok() && hasher_ != nullptr) {
-    result.digests = std::make_shared<const transports::ContentDigests>(hasher_->finish());
+    result.digests = std::make_shared<const common::ContentDigests>(hasher_->finish());
   }
   hasher_.reset();
   return result;

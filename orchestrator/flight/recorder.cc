@@ -65,6 +65,7 @@ void FlightRecorder::begin(const std::vector<std::string>& engines,
                      .count();
   PushState base;
   base.leader = rank_ == 0;
+  base.stopAtEnd = stopAtEnd_;
   place_ = base;
   ring_.reset(std::move(base));
   bytesSent_ = std::move(bytesSent);

@@ -11,7 +11,7 @@ namespace {
 
 /// Of a packed linear on a CPU server, among others: its parameter was emptied.
 bool blind(const std::string& digest) {
-  return digest.empty() || digest == transports::kSha256OfNothing;
+  return digest.empty() || digest == common::kSha256OfNothing;
 }
 
 /// The parameter behind "dp0:pp0:pcp0:tp0:"; empty for any other key.
@@ -25,7 +25,7 @@ ContentFinding notComparable(std::string why) {
 }
 
 /// What makes digests of sent tensors useless at this engine; empty: nothing.
-std::string obstacle(const EngineIdentity& identity, const transports::ContentDigests* sent) {
+std::string obstacle(const EngineIdentity& identity, const common::ContentDigests* sent) {
   if (identity.worldSize != 1) {
     return "its " + std::to_string(identity.worldSize) + " workers hold shards";
   }
@@ -42,7 +42,7 @@ std::string obstacle(const EngineIdentity& identity, const transports::ContentDi
 
 ContentFinding compareWithSent(const Checksums& told,
                                const EngineIdentity& identity,
-                               const transports::ContentDigests* sent) {
+                               const common::ContentDigests* sent) {
   if (told.empty()) {
     return notComparable("it told no parameter");
   }

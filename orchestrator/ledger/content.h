@@ -6,7 +6,7 @@
 
 #include <pushrod/engine_client.h>
 
-#include "transports/content_digests.h"
+#include "common/content_digests.h"
 
 namespace pushrod::orchestrator {
 
@@ -32,7 +32,7 @@ struct ContentFinding {
 /// or whose digest is that of nothing, is not comparable.
 [[nodiscard]] ContentFinding compareWithSent(const Checksums& told,
                                              const EngineIdentity& identity,
-                                             const transports::ContentDigests* sent);
+                                             const common::ContentDigests* sent);
 
 /// Whether two engines that say so must hold the same bytes under the same names.
 [[nodiscard]] bool sameLayout(const EngineIdentity& one,

@@ -91,7 +91,7 @@ struct PushFacts {
   bool verify = true;  ///< false: push.verify is none
   bool flush = true;
   bool checksums = false;  ///< the content is to be proved as well, where the release can
-  std::shared_ptr<const transports::ContentDigests> digests;  ///< of what was sent; null: none
+  std::shared_ptr<const common::ContentDigests> digests;  ///< of what was sent; null: none
   Wake wake = Wake::kFalse;
   std::string engine;         ///< name, for texts
   bool anyStartSent = false;  ///< P3: on any engine of this push

@@ -69,6 +69,16 @@ class Culprits(FlightCase):
         self.assertIn("no such format", story)
         self.assertEqual(self.header()["missing"], [])
 
+    def test_a_pass_that_goes_to_its_end(self):
+        config = self.config([self.engine("e0")],
+                             push={"stop": "pass", "check_replicas": "digest"})
+        code, text = self.drill(config, [{"version": "1", "faults": [
+            {"rank": 1, "at": {"tensor": 2}, "kind": "other_values"}]}])
+        self.assertEqual(code, 3, text)
+        who, story = self.culprit(text)
+        self.assertIn("rank 1", who, story)
+        self.assertIn("tensor 2 'model.layers.2.w", story)
+
     def test_a_resent_push(self):
         engine = self.engine("e0")
         engine.faults({"route": "update_weights", "nth": 1, "do": "fail_after_chunks",

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kA(64, 'a');
 const std::string kB(64, 'b');
-const std::string kNothing(transports::kSha256OfNothing);
+const std::string kNothing(common::kSha256OfNothing);
 
 std::string key(const std::string& name) {
   return "dp0:pp0:pcp0:tp0:" + name;
@@ -24,13 +24,13 @@ EngineIdentity plainEngine() {
   return identity;
 }
 
-transports::ContentDigests sent() {
+common::ContentDigests sent() {
   return {{"norm", {kA, DType::kBfloat16}}, {"head", {kB, DType::kBfloat16}}};
 }
 
 Proof proofOf(const Checksums& told,
               const EngineIdentity& identity = plainEngine(),
-              const transports::ContentDigests& digests = sent()) {
+              const common::ContentDigests& digests = sent()) {
   return compareWithSent(told, identity, &digests).proof;
 }
 
@@ -45,7 +45,7 @@ TEST(Content, ProvedOnlyWhenEveryParameterIsWhatWasSent) {
 }
 
 TEST(Content, ADifferenceIsNamed) {
-  const transports::ContentDigests digests = sent();
+  const common::ContentDigests digests = sent();
   const ContentFinding found =
       compareWithSent({{key("norm"), kB}, {key("head"), kB}}, plainEngine(), &digests);
   EXPECT_EQ(found.proof, Proof::kDiffers);
@@ -101,7 +101,7 @@ class VerifiedByContent : public ::testing::Test {
     ledger_.paused = Paused::kYes;
     facts_.version = "7";
     facts_.checksums = true;
-    facts_.digests = std::make_shared<const transports::ContentDigests>(sent());
+    facts_.digests = std::make_shared<const common::ContentDigests>(sent());
   }
 
   void answer(const Checksums& told) {

@@ -31,8 +31,8 @@ TensorView viewOf(const TensorSpec& spec, const char* text) {
 }
 
 /// The pass that yields these names, in this order, with two bytes each.
-ContentDigests hash(const std::vector<std::pair<std::string, const char*>>& pass,
-                    std::uint64_t budget = ContentHasher::kBudget) {
+common::ContentDigests hash(const std::vector<std::pair<std::string, const char*>>& pass,
+                            std::uint64_t budget = ContentHasher::kBudget) {
   Manifest manifest;
   for (const auto& [name, text] : pass) {
     manifest.tensors.push_back(bytesOf(name));
@@ -54,7 +54,7 @@ TEST(FusedPlace, KnowsTheParts) {
 }
 
 TEST(ContentHasher, ANameThatStaysHasItsOwnDigest) {
-  const ContentDigests digests = hash({{"norm.weight", "ab"}});
+  const common::ContentDigests digests = hash({{"norm.weight", "ab"}});
   ASSERT_EQ(digests.size(), 1U);
   EXPECT_EQ(digests.at("norm.weight").sha256, kAb);
   EXPECT_EQ(digests.at("norm.weight").dtype, DType::kUint8);
@@ -66,31 +66,31 @@ TEST(ContentHasher, PartsAreJoinedInTheEnginesOrderWhateverTheirs) {
        {Pass{{"a.q_proj.w", "ab"}, {"a.k_proj.w", "cd"}, {"a.v_proj.w", "ef"}},
         Pass{{"a.v_proj.w", "ef"}, {"a.k_proj.w", "cd"}, {"a.q_proj.w", "ab"}},
         Pass{{"a.k_proj.w", "cd"}, {"a.q_proj.w", "ab"}, {"a.v_proj.w", "ef"}}}) {
-    const ContentDigests digests = hash(pass);
+    const common::ContentDigests digests = hash(pass);
     ASSERT_EQ(digests.size(), 1U);
     EXPECT_EQ(digests.at("a.qkv_proj.w").sha256, kAbcdef);
   }
 }
 
 TEST(ContentHasher, ModulesAndLeavesAreKeptApart) {
-  const ContentDigests digests = hash({{"a.gate_proj.w", "ab"},
-                                       {"b.gate_proj.w", "cd"},
-                                       {"b.up_proj.w", "ef"},
-                                       {"a.up_proj.w", "cd"},
-                                       {"a.gate_proj.bias", "cd"}});
+  const common::ContentDigests digests = hash({{"a.gate_proj.w", "ab"},
+                                               {"b.gate_proj.w", "cd"},
+                                               {"b.up_proj.w", "ef"},
+                                               {"a.up_proj.w", "cd"},
+                                               {"a.gate_proj.bias", "cd"}});
   ASSERT_EQ(digests.size(), 3U);
   EXPECT_EQ(digests.at("a.gate_up_proj.w").sha256, kAbcd);
   EXPECT_EQ(digests.at("a.gate_proj.bias").sha256, kCd) << "its other part is not in the manifest";
 }
 
 TEST(ContentHasher, PartsBeyondTheBudgetAreNotKept) {
-  const ContentDigests digests = hash({{"a.up_proj.w", "cd"},
-                                       {"b.up_proj.w", "cd"},
-                                       {"a.gate_proj.w", "ab"},
-                                       {"b.gate_proj.w", "ab"},
-                                       {"c.up_proj.w", "cd"},
-                                       {"c.gate_proj.w", "ab"}},
-                                      3);
+  const common::ContentDigests digests = hash({{"a.up_proj.w", "cd"},
+                                               {"b.up_proj.w", "cd"},
+                                               {"a.gate_proj.w", "ab"},
+                                               {"b.gate_proj.w", "ab"},
+                                               {"c.up_proj.w", "cd"},
+                                               {"c.gate_proj.w", "ab"}},
+                                              3);
   EXPECT_EQ(digests.count("b.gate_up_proj.w"), 0U) << "it did not fit beside a's";
   EXPECT_EQ(digests.at("a.gate_up_proj.w").sha256, kAbcd);
   EXPECT_EQ(digests.at("c.gate_up_proj.w").sha256, kAbcd) << "a's room was given back";
@@ -103,7 +103,7 @@ TEST(ContentHasher, AnEmbeddingThatEnginesPadHasNone) {
   ContentHasher hasher(Manifest{{padded, whole}});
   hasher.add(padded, viewOf(padded, text.data()));
   hasher.add(whole, viewOf(whole, text.data()));
-  const ContentDigests digests = hasher.finish();
+  const common::ContentDigests digests = hasher.finish();
   EXPECT_EQ(digests.size(), 1U);
   EXPECT_EQ(digests.count("lm_head.weight"), 1U);
 }

@@ -7,7 +7,7 @@
 
 #include <pushrod/tensor.h>
 
-namespace pushrod::transports {
+namespace pushrod::common {
 
 /// SHA-256 of no bytes at all.
 inline constexpr std::string_view kSha256OfNothing =
@@ -22,4 +22,4 @@ struct ParameterDigest {
 /// By the engine's parameter name.
 using ContentDigests = std::map<std::string, ParameterDigest>;
 
-}  // namespace pushrod::transports
+}  // namespace pushrod::common
