@@ -50,11 +50,10 @@ class Collecting : public ::testing::Test {
   }
 
   void part(int rank, std::uint32_t number, bool last, const std::string& bytes) {
-    ranks::LinkFrame frame;
-    frame.kind = ranks::LinkKind::kRecordPart;
+    ranks::RecordPart frame;
     frame.rank = rank;
     frame.epoch = 7;
-    frame.part = number;
+    frame.number = number;
     frame.last = last;
     frame.bytes = bytes;
     collector->onRecordPart(frame);
@@ -108,7 +107,7 @@ TEST_F(Collecting, ASilentRankCostsTheLimitAndNoMore) {
 
 TEST_F(Collecting, PartsOfAnotherPushOutOfOrderOrWithoutEndAreNotTaken) {
   become(0, 3);
-  ranks::LinkFrame old;
+  ranks::RecordPart old;
   old.rank = 1;
   old.epoch = 6;
   old.last = true;

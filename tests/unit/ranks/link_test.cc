@@ -9,102 +9,15 @@
 
 #include <gtest/gtest.h>
 
-#include "heard.h"
+#include "link_rig.h"
 #include "local_job.h"
 #include "ranks/control_call.h"
 #include "ranks/interrupt.h"
 #include "ranks/local_address.h"
-#include "ranks/store.h"
 #include "ranks/store_frame.h"
 
 namespace pushrod::ranks {
 namespace {
-
-/// One rank's link with its own control thread.
-class Node {
- public:
-  template <typename F>
-  auto onThread(F f) {
-    auto result = onControlThread(executor_, in(kPatience), f);
-    EXPECT_TRUE(result.has_value());
-    return *result;
-  }
-
-  Node(int rank, int size, Duration agreement) {
-    link_ = std::make_unique<Link>(executor_, LinkOptions{rank, size, agreement, nullptr});
-    onThread([this] {
-      link_->setListener(&heard);
-      return true;
-    });
-  }
-
-  ~Node() { destroyOnControlThread(executor_, link_); }
-
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-
-  std::uint16_t listen(const std::string& token) {
-    return onThread([this, token] {
-      EXPECT_TRUE(link_->listen("127.0.0.1", token));
-      return link_->port();
-    });
-  }
-
-  Status join(std::uint16_t port,
-              const std::string& token,
-              std::uint64_t epoch = 1,
-              Duration limit = kPatience) {
-    auto promise = std::make_shared<std::promise<Status>>();
-    auto future = promise->get_future();
-    executor_.post([this, port, token, epoch, limit, promise] {
-      const LinkAddress rankZero{"127.0.0.1", port};
-      link_->join(rankZero, rankZero, token, epoch, in(limit), [promise](const Status& status) {
-        promise->set_value(status);
-      });
-    });
-    return future.get();
-  }
-
-  void stop(const VoteKey& key, const std::string& text) {
-    onThread([this, key, text] {
-      link_->stop(key, Status(Code::kInternal, text));
-      return true;
-    });
-  }
-
-  Link& link() { return *link_; }
-
-  net::IoExecutor& executor() { return executor_; }
-
-  Heard heard;
-
- private:
-  net::IoExecutor executor_;
-  std::unique_ptr<Link> link_;
-};
-
-constexpr Duration kLong{20000};
-const VoteKey kKey{4, 1, Phase::kStream, 2};
-
-/// Rank 0 and some others, all connected.
-class LinkTest : public ::testing::Test {
- protected:
-  void connect(int size, Duration agreement = kLong) {
-    for (int rank = 0; rank < size; ++rank) {
-      nodes_.push_back(std::make_unique<Node>(rank, size, agreement));
-    }
-    port_ = nodes_[0]->listen("token");
-    for (int rank = 1; rank < size; ++rank) {
-      ASSERT_TRUE(node(rank).join(port_, "token", 4));
-    }
-    EXPECT_TRUE(node(0).onThread([this] { return node(0).link().missing(); }).empty());
-  }
-
-  Node& node(int rank) { return *nodes_[static_cast<std::size_t>(rank)]; }
-
-  std::vector<std::unique_ptr<Node>> nodes_;
-  std::uint16_t port_ = 0;
-};
 
 TEST_F(LinkTest, StopReachesAllOthersThroughRankZero) {
   connect(4);
@@ -201,96 +114,6 @@ TEST_F(LinkTest, HeartbeatsTellPositionsAndKeepQuietRanksAlive) {
   EXPECT_EQ(positions[0].key, kKey);
   EXPECT_TRUE(node(0).heard.texts().empty());
   EXPECT_TRUE(node(1).heard.texts().empty());
-}
-
-/// Keeps what a link said of flight records.
-class HeardRecords final : public RecordListener {
- public:
-  void onRecordAsked(std::uint64_t epoch) override { add("ask " + std::to_string(epoch)); }
-
-  void onRecordPart(const LinkFrame& part) override {
-    text += part.bytes;
-    if (part.last) {
-      add("record of " + std::to_string(part.rank) + " in " + std::to_string(part.part + 1));
-    }
-  }
-
-  void onRecordEnded(std::uint64_t epoch) override { add("end " + std::to_string(epoch)); }
-
-  void onRankGone(int rank) override { add("gone " + std::to_string(rank)); }
-
-  [[nodiscard]] bool await(const std::string& what) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, std::chrono::steady_clock::now() + kPatience, [&] {
-      return std::find(texts_.begin(), texts_.end(), what) != texts_.end();
-    });
-  }
-
-  std::string text;  ///< of the pieces; to be read once a record is whole
-
- private:
-  void add(const std::string& what) {
-    const std::lock_guard lock(mutex_);
-    texts_.push_back(what);
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> texts_;
-};
-
-TEST_F(LinkTest, RecordsComeToRankZeroInPiecesAndItsWordGoesToAll) {
-  std::array<HeardRecords, 3> heard;
-  connect(3);
-  for (int rank = 0; rank < 3; ++rank) {
-    node(rank).onThread([&, rank] {
-      node(rank).link().setRecordListener(&heard[static_cast<std::size_t>(rank)]);
-      return true;
-    });
-  }
-  node(0).onThread([this] {
-    node(0).link().askRecords(4);
-    return true;
-  });
-  EXPECT_TRUE(heard[1].await("ask 4"));
-  EXPECT_TRUE(heard[2].await("ask 4"));
-  const std::string record(2 * kMaxRecordPart + 17, 'r');
-  node(2).onThread([&] {
-    node(2).link().sendRecord(4, record);
-    return node(2).link().reaches(0);
-  });
-  EXPECT_TRUE(heard[0].await("record of 2 in 3"));
-  EXPECT_EQ(heard[0].text, record);
-  node(0).onThread([this] {
-    node(0).link().endRecords(4);
-    return true;
-  });
-  EXPECT_TRUE(heard[1].await("end 4"));
-  nodes_.back().reset();
-  EXPECT_TRUE(heard[0].await("gone 2"));
-  EXPECT_TRUE(heard[1].await("gone 2"));
-  EXPECT_FALSE(node(0).onThread([this] { return node(0).link().reaches(2); }));
-  nodes_.clear();  // before what they tell
-}
-
-TEST_F(LinkTest, HeartbeatsTellHowFarARankIs) {
-  connect(2, Duration{1000});
-  const RankProgress progress{static_cast<std::uint8_t>(10), 7, 6, 512};
-  node(1).onThread([&] {
-    node(1).link().setProgress(progress);
-    return true;
-  });
-  PollPause pause;
-  Interrupt never;
-  const Deadline limit = in(kPatience);
-  const auto seen = [&] {
-    const auto positions = node(0).onThread([this] { return node(0).link().positions(); });
-    return !positions.empty() && positions[0].progress == progress;
-  };
-  while (!seen()) {
-    ASSERT_TRUE(pause.wait(never, limit));
-  }
 }
 
 TEST_F(LinkTest, WrongTokenIsRefused) {

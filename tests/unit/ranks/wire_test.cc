@@ -170,9 +170,9 @@ TEST(LinkFrameTest, PiecesOfRecordsAndProgressSurvive) {
   frame.kind = LinkKind::kRecordPart;
   frame.rank = 5;
   frame.epoch = 3;
-  frame.part = 70000;
-  frame.last = true;
-  frame.bytes = std::string(kMaxRecordPart, 'r');
+  frame.part.number = 70000;
+  frame.part.last = true;
+  frame.part.bytes = std::string(kMaxRecordPart, 'r');
   RankPosition position{5, kKey, Duration{1}, Duration{2}};
   position.progress = {4, 10, 9, 77};
   position.still = Duration{1234};
@@ -182,9 +182,9 @@ TEST(LinkFrameTest, PiecesOfRecordsAndProgressSurvive) {
   ASSERT_TRUE(body && *body);
   const auto back = decodeLinkFrame(**body);
   ASSERT_TRUE(back);
-  EXPECT_EQ(back->part, 70000U);
-  EXPECT_TRUE(back->last);
-  EXPECT_EQ(back->bytes, frame.bytes);
+  EXPECT_EQ(back->part.number, 70000U);
+  EXPECT_TRUE(back->part.last);
+  EXPECT_EQ(back->part.bytes, frame.part.bytes);
   ASSERT_EQ(back->positions.size(), 1U);
   EXPECT_EQ(back->positions[0].progress, position.progress);
   EXPECT_EQ(back->positions[0].still, position.still);
@@ -193,7 +193,7 @@ TEST(LinkFrameTest, PiecesOfRecordsAndProgressSurvive) {
 TEST(LinkFrameTest, UnknownKindsAndLongPiecesAreRefused) {
   LinkFrame frame;
   frame.kind = LinkKind::kRecordPart;
-  frame.bytes = "piece";
+  frame.part.bytes = "piece";
   std::string body = encode(frame).substr(kFrameHeader);
   ASSERT_TRUE(decodeLinkFrame(body));
   body[0] = static_cast<char>(static_cast<int>(LinkKind::kRecordEnd) + 1);
