@@ -10,6 +10,8 @@ namespace pushrod::orchestrator {
 
 namespace {
 
+static_assert(sizeof(FlightEvent) <= 768, "the bound told of in ring.h");
+
 std::size_t textsOf(const FlightEvent& event) {
   return event.who.size() + event.what.size() + event.text.size() + event.status.message().size() +
          event.status.origin().engine.size() + event.verdict.first.message().size() +
