@@ -67,6 +67,10 @@ class GoalRunner {
   /// counts for no goal. Only the last ones, resumed and closed, wait for it.
   void drop(std::size_t engine, Deadline deadline);
 
+  /// After a goal was reached: this engine has failed it all the same.
+  /// Returns the failure with its place.
+  Status blame(std::size_t engine, const Status& status);
+
   /// Engines resumed at a time; 0: all at once.
   void setWave(std::size_t wave) { wave_ = wave; }
 

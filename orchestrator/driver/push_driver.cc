@@ -40,6 +40,7 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
                         engine, goal, call, reply, runner_.slots()[engine].ledger);
                   }}) {
   state_.leader = parts_.rank.rank == 0;
+  state_.stopAtEnd = parts_.config.push.stop == Stop::kPass;
   runner_.slots() = std::move(push_.engines);
   engineBytes_.resize(runner_.slots().size(), 0);
   runner_.setWave(static_cast<std::size_t>(parts_.config.push.wave));
@@ -77,6 +78,7 @@ void PushDriver::start() {
 void PushDriver::cancel(const Status& reason) {
   if (!cancelled_) {
     cancelled_ = true;
+    cancelReason_ = reason;
     feed(Event{EventKind::kCancelled, mine(reason), {}});
   }
 }
@@ -159,6 +161,9 @@ void PushDriver::feed(const Event& event) {
     enterPhase(before);
   } else if (event.kind == EventKind::kVerdict && state_.phase == Phase::kStream) {
     releaseChunks();
+    if (state_.stage != Stage::kCopyShare) {
+      copies_.clear();
+    }
   }
   performAll(result.actions);
   if (hookBusy_ && (event.kind == EventKind::kPeerStop || event.kind == EventKind::kPeerLost ||
@@ -180,9 +185,16 @@ void PushDriver::enterPhase(Phase from) {
       slot.ledger = slot.ledger.dropped ? slot.ledger : slot.ledger.forNextAttempt();
     }
     planeFailure_ = Status();
+    if (cancelled_ && state_.pending.ok()) {
+      // It came when the first attempt had failed already, and is of the whole push.
+      tell(Event{EventKind::kCancelled, mine(cancelReason_), {}});
+    }
   }
   if (state_.phase == Phase::kStream) {
     passBytes_ = 0;
+    copies_.clear();
+    copiesCompared_ = false;
+    expectContent();
     std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
   }
   if ((state_.phase == Phase::kFailing || state_.phase == Phase::kFailed) &&
@@ -206,8 +218,11 @@ void PushDriver::perform(const Action& action) {
     case ActionKind::kPlaneFlush:
       call(std::move(request));
       return;
-    case ActionKind::kSourceManifest:
     case ActionKind::kSourceBegin:
+      request.hashes = mustHash();
+      callSource(std::move(request));
+      return;
+    case ActionKind::kSourceManifest:
     case ActionKind::kSourceNext:
     case ActionKind::kSourceRecover:
       callSource(std::move(request));
@@ -333,12 +348,13 @@ void PushDriver::startGoal() {
 }
 
 void PushDriver::onGoal(const Status& status) {
-  if (status.ok()) {
-    feed(Event{EventKind::kGoalReached, Status(), {}});
-    return;
-  }
   Status cause = status;
-  if (goOnWithout(cause)) {
+  bool on = cause.ok() || goOnWithout(cause);
+  if (on && state_.phase == Phase::kVerify) {
+    cause = compareReplicas();
+    on = cause.ok() || goOnWithout(cause);
+  }
+  if (on) {
     feed(Event{EventKind::kGoalReached, Status(), {}});
     return;
   }

@@ -88,6 +88,7 @@ std::string verdictText(const Verdict& verdict) {
   if (!verdict.digestsEqual) {
     inner.field("differs", std::max(verdict.differingRank, 0));
   }
+  inner.flag("stopped", verdict.stopped);
   inner.status("first", verdict.first);
   return inner.object();
 }
@@ -205,6 +206,8 @@ std::string stateLine(int rank, const PushState& state, std::uint64_t dropped) {
   line.flag("packs", state.packs);
   line.flag("goal_busy", state.goalBusy);
   line.flag("caller_busy", state.callerBusy);
+  line.flag("stop_at_end", state.stopAtEnd);
+  line.flag("passing_on", state.passingOn);
   line.flag("stop_pass", state.stopPass);
   line.flag("peer_stopped", state.peerStopped);
   line.flag("gather_failed", state.gatherFailed);

@@ -39,8 +39,10 @@ class FlightRecorder final : public PushObserver {
   FlightRecorder(const Clock& clock, int rank, PushObserver& next)
       : clock_(clock), rank_(rank), next_(next) {}
 
-  /// A push begins. `bytesSent` tells what was written to an engine in this pass so far.
-  void begin(const std::vector<std::string>& engines,
+  /// A push begins in the table's state `base`. `bytesSent` tells what was written to an engine in
+  /// this pass so far.
+  void begin(const PushState& base,
+             const std::vector<std::string>& engines,
              std::function<std::uint64_t(std::size_t engine)> bytesSent);
 
   /// It has ended: what it used is gone.

@@ -78,6 +78,24 @@ class Culprits(FlightCase):
         self.assertTrue(who.startswith("engine e0: "), story)
         self.assertEqual(self.header()["outcome"], "recovered")
 
+    def test_a_failed_pass_that_goes_on(self):
+        engine = self.engine("e0")
+        engine.faults({"route": "update_weights", "nth": 1, "do": "fail_after_chunks",
+                       "after_chunks": 1})
+        code, text = self.drill(self.config([engine], push={"stop": "pass"}), [{"version": "1"}])
+        self.assertEqual(code, 0, text)
+        who, story = self.culprit(text)
+        self.assertTrue(who.startswith("engine e0: "), story)
+
+    def test_copies_that_differ(self):
+        engine = self.engine("e0")
+        config = self.config([engine], push={"check_replicas": "digest"})
+        code, text = self.drill(config, [
+            {"version": "1", "faults": [{"rank": 1, "at": {"tensor": 3}, "kind": "other_values"}]}])
+        self.assertEqual(code, 3, text)
+        who, story = self.culprit(text)
+        self.assertIn("rank 1", who, story)
+
     def test_a_good_push_and_a_refused_one_leave_none(self):
         engine = self.engine("e0")
         code, text = self.drill(self.config([engine]), [{"version": "1"}])

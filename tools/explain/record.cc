@@ -83,6 +83,8 @@ std::string readState(Fields& fields, RecordedRank& rank) {
   state.packs = fields.flag("packs");
   state.goalBusy = fields.flag("goal_busy");
   state.callerBusy = fields.flag("caller_busy");
+  state.stopAtEnd = fields.flag("stop_at_end");
+  state.passingOn = fields.flag("passing_on");
   state.stopPass = fields.flag("stop_pass");
   state.peerStopped = fields.flag("peer_stopped");
   state.gatherFailed = fields.flag("gather_failed");
@@ -110,6 +112,7 @@ void readVerdict(Fields& fields, FlightEvent& event) {
       "decision", std::size(kDecisions), [&](std::size_t i) { return kDecisions[i]; }));
   event.verdict.digestsEqual = !inner.has("differs");
   event.verdict.differingRank = inner.has("differs") ? inner.rank("differs") : -1;
+  event.verdict.stopped = inner.flag("stopped");
   event.verdict.first = inner.status("first");
   if (const std::string fault = inner.finish(); !fault.empty()) {
     fields.fail("verdict", "is wrong: " + fault);

@@ -21,7 +21,8 @@ class RecordedRun {
   explicit RecordedRun(int rank, pushrod::testing::VirtualExecutor& clock)
       : clock_(clock), recorder_(clock, rank, nobody_) {
     state_.leader = rank == 0;
-    recorder_.begin(rank == 0 ? std::vector<std::string>{"e0", "e1"} : std::vector<std::string>(),
+    recorder_.begin(state_,
+                    rank == 0 ? std::vector<std::string>{"e0", "e1"} : std::vector<std::string>(),
                     [](std::size_t) { return std::uint64_t{64}; });
   }
 
