@@ -226,9 +226,6 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   for (const EngineSlot& slot : push.engines) {
     names.push_back(slot.client->name());
   }
-  recorder_->begin(names, [this](std::size_t engine) {
-    return driver_ == nullptr ? 0 : driver_->bytesSent(engine);
-  });
   collector_->begin(epoch_);
   watch_->begin(epoch_, request.version);
   DriverParts parts{executor_,
@@ -248,6 +245,9 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
         ended = Ended{std::move(ending.report), ending.verdictKnown, {}};
         settle(caller, ended);
       });
+  recorder_->begin(driver_->state(), names, [this](std::size_t engine) {
+    return driver_ == nullptr ? 0 : driver_->bytesSent(engine);
+  });
   driver_->start();
   if (!cancelled_.ok()) {
     driver_->cancel(std::exchange(cancelled_, Status()));

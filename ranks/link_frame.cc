@@ -41,7 +41,7 @@ RankPosition readPosition(WireReader& reader) {
 
 std::string encode(const LinkFrame& frame) {
   PUSHROD_CHECK(frame.positions.size() <= kMaxPositions);
-  PUSHROD_CHECK(frame.bytes.size() <= kMaxRecordPart);
+  PUSHROD_CHECK(frame.part.bytes.size() <= kMaxRecordPart);
   WireWriter writer;
   writer.u8(static_cast<std::uint8_t>(frame.kind));
   writer.text(frame.token, kMaxToken);
@@ -62,9 +62,9 @@ std::string encode(const LinkFrame& frame) {
     writer.u32(position.progress.kibPerSecond);
     writer.u64(milliseconds(position.still));
   }
-  writer.u32(frame.part);
-  writer.u8(frame.last ? 1 : 0);
-  writer.text(frame.bytes, kMaxRecordPart);
+  writer.u32(frame.part.number);
+  writer.u8(frame.part.last ? 1 : 0);
+  writer.text(frame.part.bytes, kMaxRecordPart);
   return framed(writer.bytes());
 }
 
@@ -82,15 +82,17 @@ Result<LinkFrame> decodeLinkFrame(std::string_view body) {
   for (std::size_t i = 0; i < count && reader.good(); ++i) {
     frame.positions.push_back(readPosition(reader));
   }
-  frame.part = reader.u32();
+  frame.part.number = reader.u32();
   const std::uint8_t last = reader.u8();
-  frame.bytes = reader.text(kMaxRecordPart);
+  frame.part.bytes = reader.text(kMaxRecordPart);
   if (!reader.finished() || count > kMaxPositions || last > 1 ||
       kind > static_cast<std::uint8_t>(LinkKind::kRecordEnd)) {
     return Status(Code::kUnavailable, "a message of the rank link is malformed");
   }
   frame.kind = static_cast<LinkKind>(kind);
-  frame.last = last == 1;
+  frame.part.rank = frame.rank;
+  frame.part.epoch = frame.epoch;
+  frame.part.last = last == 1;
   return frame;
 }
 

@@ -44,11 +44,11 @@ void Link::sendRecord(std::uint64_t epoch, std::string_view record) {
   frame.epoch = epoch;
   do {
     const std::size_t size = std::min(record.size(), kMaxRecordPart);
-    frame.bytes.assign(record.substr(0, size));
+    frame.part.bytes.assign(record.substr(0, size));
     record.remove_prefix(size);
-    frame.last = record.empty();
+    frame.part.last = record.empty();
     peers_.find(*above)->stream->write(encode(frame));
-    ++frame.part;
+    ++frame.part.number;
   } while (!record.empty());
 }
 
@@ -83,7 +83,7 @@ bool Link::handleRecordPart(Id id, const LinkFrame& frame) {
       peers_.find(*above)->stream->write(encode(frame));
     }
   } else if (records_ != nullptr) {
-    records_->onRecordPart(frame);
+    records_->onRecordPart(frame.part);
   }
   return true;
 }

@@ -6,9 +6,40 @@
 #include <string_view>
 #include <vector>
 
-#include "ranks/link_frame.h"
+#include <pushrod/agreement.h>
 
 namespace pushrod::ranks {
+
+/// Most bytes of a flight record in one message; more go in several.
+inline constexpr std::size_t kMaxRecordPart = 3072;
+
+/// How far a rank is inside its pass; told with its position.
+struct RankProgress {
+  std::uint8_t stage = 0;  ///< the push table's, as a number: names are not of this layer
+  std::uint32_t begun = 0, returned = 0;  ///< gathers of this pass
+  std::uint32_t kibPerSecond = 0;         ///< gathered of late
+
+  bool operator==(const RankProgress&) const = default;
+};
+
+/// Where a rank is, as the sender of a beat knows it.
+struct RankPosition {
+  int rank = -1;
+  VoteKey key;
+  Duration age{};      ///< since the rank came there, as far as is known
+  Duration silence{};  ///< since the rank was heard
+  RankProgress progress = {};
+  Duration still{};  ///< since its progress last changed
+};
+
+/// A piece of a rank's flight record.
+struct RecordPart {
+  int rank = -1;
+  std::uint64_t epoch = 0;
+  std::uint32_t number = 0;  ///< counts the pieces from 0
+  bool last = false;
+  std::string bytes;  ///< at most kMaxRecordPart
+};
 
 /// Hears of flight records. Called on the control thread.
 class RecordListener {
@@ -20,8 +51,8 @@ class RecordListener {
 
   /// Rank 0 wants what this rank saw of push `epoch`.
   virtual void onRecordAsked(std::uint64_t epoch) = 0;
-  /// On rank 0: a piece of what `rank` saw. Pieces come in order, by their number, or not at all.
-  virtual void onRecordPart(const LinkFrame& part) = 0;
+  /// On rank 0: a piece of what `rank` saw. Pieces come in order or not at all.
+  virtual void onRecordPart(const RecordPart& part) = 0;
   /// Rank 0 waits for nobody's record of push `epoch` any more.
   virtual void onRecordEnded(std::uint64_t epoch) = 0;
   /// A rank is gone, whether a push runs or not.

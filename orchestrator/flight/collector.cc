@@ -80,7 +80,7 @@ void FlightCollector::onRecordAsked(std::uint64_t epoch) {
   }
 }
 
-void FlightCollector::onRecordPart(const ranks::LinkFrame& part) {
+void FlightCollector::onRecordPart(const ranks::RecordPart& part) {
   if (rank_ != 0 || part.epoch != epoch_) {
     return;
   }
@@ -88,7 +88,7 @@ void FlightCollector::onRecordPart(const ranks::LinkFrame& part) {
   if (known.whole || known.refused) {
     return;
   }
-  if (part.part != known.next || known.text.size() + part.bytes.size() > budget(size_) + kSlack) {
+  if (part.number != known.next || known.text.size() + part.bytes.size() > budget(size_) + kSlack) {
     known = Part();
     known.refused = true;
   } else {

@@ -17,8 +17,8 @@ namespace pushrod::orchestrator {
 
 /// Brings the ranks' parts of a flight record to rank 0 after a push that failed or recovered.
 /// The others send theirs as their push ends and stay until rank 0 has them; rank 0 asks those that
-/// it can reach and has not heard. Nobody waits longer than kLimit. Where rank 0 is gone, rank 1 has its own part
-/// only. Control thread only.
+/// it can reach and has not heard. Nobody waits longer than kLimit. Where rank 0 is gone, rank 1
+/// has its own part only. Control thread only.
 class FlightCollector final : public ranks::RecordListener {
  public:
   static constexpr Duration kLimit{500};
@@ -50,7 +50,7 @@ class FlightCollector final : public ranks::RecordListener {
   void cut();
 
   void onRecordAsked(std::uint64_t epoch) override;
-  void onRecordPart(const ranks::LinkFrame& part) override;
+  void onRecordPart(const ranks::RecordPart& part) override;
   void onRecordEnded(std::uint64_t epoch) override;
   void onRankGone(int rank) override;
 

@@ -57,17 +57,15 @@ std::int64_t tensorOf(EventKind event, Phase phase, std::uint64_t tensors) {
 
 }  // namespace
 
-void FlightRecorder::begin(const std::vector<std::string>& engines,
+void FlightRecorder::begin(const PushState& base,
+                           const std::vector<std::string>& engines,
                            std::function<std::uint64_t(std::size_t)> bytesSent) {
   began_ = clock_.now();
   beganMicros_ = std::chrono::duration_cast<std::chrono::microseconds>(
                      std::chrono::system_clock::now().time_since_epoch())
                      .count();
-  PushState base;
-  base.leader = rank_ == 0;
-  base.stopAtEnd = stopAtEnd_;
   place_ = base;
-  ring_.reset(std::move(base));
+  ring_.reset(base);
   bytesSent_ = std::move(bytesSent);
   manifest_ = nullptr;
   operation_.reset();

@@ -36,12 +36,13 @@ struct FlightCall {
 /// no tensor data; bounded as FlightRing is. Control thread only.
 class FlightRecorder final : public PushObserver {
  public:
-  /// `stopAtEnd`: push.stop is pass, which changes the table's way.
-  FlightRecorder(const Clock& clock, int rank, bool stopAtEnd, PushObserver& next)
-      : clock_(clock), rank_(rank), stopAtEnd_(stopAtEnd), next_(next) {}
+  FlightRecorder(const Clock& clock, int rank, PushObserver& next)
+      : clock_(clock), rank_(rank), next_(next) {}
 
-  /// A push begins. `bytesSent` tells what was written to an engine in this pass so far.
-  void begin(const std::vector<std::string>& engines,
+  /// A push begins in the table's state `base`. `bytesSent` tells what was written to an engine in
+  /// this pass so far.
+  void begin(const PushState& base,
+             const std::vector<std::string>& engines,
              std::function<std::uint64_t(std::size_t engine)> bytesSent);
 
   /// It has ended: what it used is gone.
@@ -117,7 +118,6 @@ class FlightRecorder final : public PushObserver {
 
   const Clock& clock_;
   const int rank_;
-  const bool stopAtEnd_;
   PushObserver& next_;
   FlightRing ring_;
   std::function<std::uint64_t(std::size_t)> bytesSent_;

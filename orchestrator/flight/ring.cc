@@ -10,6 +10,8 @@ namespace pushrod::orchestrator {
 
 namespace {
 
+static_assert(sizeof(FlightEvent) <= 768, "the bound told of in ring.h");
+
 std::size_t textsOf(const FlightEvent& event) {
   return event.who.size() + event.what.size() + event.text.size() + event.status.message().size() +
          event.status.origin().engine.size() + event.verdict.first.message().size() +
@@ -38,7 +40,9 @@ void FlightRing::add(FlightEvent event) {
 
 std::string FlightRing::encode(int rank, const Manifest* manifest, std::size_t budget) const {
   std::vector<std::string> lines;
-  std::size_t size = stateLine(rank, base_, dropped_).size();
+  // The state that is written in the end may have other numbers in it.
+  constexpr std::size_t kNumbers = 128;
+  std::size_t size = stateLine(rank, base_, dropped_).size() + kNumbers;
   std::size_t first = events_.size();
   while (first > 0) {
     std::string line = eventLine(rank, events_[first - 1], manifest);

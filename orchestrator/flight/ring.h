@@ -32,7 +32,7 @@ class FlightRing {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
   /// The state and the newest events as lines of a record, at most `budget` bytes unless the state
-  /// alone is longer. `manifest` may be null.
+  /// is longer by itself. `manifest` may be null.
   [[nodiscard]] std::string encode(int rank, const Manifest* manifest, std::size_t budget) const;
 
  private:

@@ -3,7 +3,6 @@
 
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -89,6 +88,24 @@ class Culprits(FlightCase):
         self.assertTrue(who.startswith("engine e0: "), story)
         self.assertEqual(self.header()["outcome"], "recovered")
 
+    def test_a_failed_pass_that_goes_on(self):
+        engine = self.engine("e0")
+        engine.faults({"route": "update_weights", "nth": 1, "do": "fail_after_chunks",
+                       "after_chunks": 1})
+        code, text = self.drill(self.config([engine], push={"stop": "pass"}), [{"version": "1"}])
+        self.assertEqual(code, 0, text)
+        who, story = self.culprit(text)
+        self.assertTrue(who.startswith("engine e0: "), story)
+
+    def test_copies_that_differ(self):
+        engine = self.engine("e0")
+        config = self.config([engine], push={"check_replicas": "digest"})
+        code, text = self.drill(config, [
+            {"version": "1", "faults": [{"rank": 1, "at": {"tensor": 3}, "kind": "other_values"}]}])
+        self.assertEqual(code, 3, text)
+        who, story = self.culprit(text)
+        self.assertIn("rank 1", who, story)
+
     def test_a_good_push_and_a_refused_one_leave_none(self):
         engine = self.engine("e0")
         code, text = self.drill(self.config([engine]), [{"version": "1"}])
@@ -160,7 +177,8 @@ class Culprits(FlightCase):
 
     def test_what_stands_in_a_record(self):
         engine = self.engine("e0")
-        engine.faults({"route": "finish_weight_update", "nth": "every", "do": "status",
+        # The first finish is the empty session's.
+        engine.faults({"route": "finish_weight_update", "nth": 2, "do": "status",
                        "status": 400, "body": "x" * 9000})
         code, text = self.drill(self.config([engine]), [{"version": "1"}])
         self.assertEqual(code, 3, text)

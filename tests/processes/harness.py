@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-PROGRAM = os.environ.get("PUSHROD_PROGRAM", "build/bin/pushrod")
+PROGRAM = os.path.abspath(os.environ.get("PUSHROD_PROGRAM", "build/bin/pushrod"))
 # Sanitizer builds are several times slower; limits in tests are multiplied by this.
 SLOW = float(os.environ.get("PUSHROD_TEST_SLOW", "1"))
 ITEM = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
@@ -225,8 +225,10 @@ class Case(unittest.TestCase):
         return path
 
     def command(self, config, checkpoint, version, *flags):
+        # Without a report flight records would go to the working folder.
+        flight = [] if "--report" in flags else ["--flight-record", str(self.folder)]
         return [PROGRAM, "push", "--config", str(config), "--checkpoint", str(checkpoint),
-                "--version", version, *flags]
+                "--version", version, *flight, *flags]
 
     def push(self, config, checkpoint, version, ranks=4, limit=60):
         """One push by a supervisor. Returns (exit code, report or None, everything printed)."""
@@ -251,7 +253,7 @@ class Case(unittest.TestCase):
                 environment["PUSHROD_HOST_ID"] = hosts[rank]
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+                command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             log.close()
         return self.children[-len(commands):]
 

@@ -27,7 +27,7 @@ class Job:
             child = subprocess.Popen(
                 [harness.PROGRAM, "push", "--config", str(config), "--rank", str(rank),
                  "--world-size", str(ranks), "--supervised", str(folder), "--orders"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+                cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
             log.close()
             self.children.append(child)
             case.children.append(child)

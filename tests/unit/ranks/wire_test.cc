@@ -184,6 +184,47 @@ TEST(LinkFrameTest, SurvivesTheWireWithinItsBound) {
   EXPECT_EQ(back->positions.back().silence, Duration{700});
 }
 
+TEST(LinkFrameTest, PiecesOfRecordsAndProgressSurvive) {
+  LinkFrame frame;
+  frame.kind = LinkKind::kRecordPart;
+  frame.rank = 5;
+  frame.epoch = 3;
+  frame.part.number = 70000;
+  frame.part.last = true;
+  frame.part.bytes = std::string(kMaxRecordPart, 'r');
+  RankPosition position{5, kKey, Duration{1}, Duration{2}};
+  position.progress = {4, 10, 9, 77};
+  position.still = Duration{1234};
+  frame.positions.push_back(position);
+  std::string bytes = encode(frame);
+  const auto body = takeFrame(bytes, kMaxLinkFrame);
+  ASSERT_TRUE(body && *body);
+  const auto back = decodeLinkFrame(**body);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->part.number, 70000U);
+  EXPECT_TRUE(back->part.last);
+  EXPECT_EQ(back->part.bytes, frame.part.bytes);
+  ASSERT_EQ(back->positions.size(), 1U);
+  EXPECT_EQ(back->positions[0].progress, position.progress);
+  EXPECT_EQ(back->positions[0].still, position.still);
+}
+
+TEST(LinkFrameTest, UnknownKindsAndLongPiecesAreRefused) {
+  LinkFrame frame;
+  frame.kind = LinkKind::kRecordPart;
+  frame.part.bytes = "piece";
+  std::string body = encode(frame).substr(kFrameHeader);
+  ASSERT_TRUE(decodeLinkFrame(body));
+  body[0] = static_cast<char>(static_cast<int>(LinkKind::kRecordEnd) + 1);
+  EXPECT_FALSE(decodeLinkFrame(body));
+  body = encode(frame).substr(kFrameHeader);
+  // The piece's length stands before it, little-endian.
+  body[body.size() - 5 - 3] = '\x0d';
+  EXPECT_FALSE(decodeLinkFrame(body));
+  body.resize(body.size() - 5);
+  EXPECT_FALSE(decodeLinkFrame(body + std::string(0x0d05, 'x'))) << "longer than a piece may be";
+}
+
 TEST(LinkFrameTest, TimesOfABrokenRankStayBounded) {
   LinkFrame frame;
   frame.positions.push_back({1, kKey, Duration::max(), Duration{-5}});
