@@ -110,6 +110,21 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   return report;
 }
 
+void PushDriver::addEngines(PushReport& report) const {
+  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+    const EngineSlot& slot = runner_.slots()[i];
+    report.engines.push_back(engineReport(slot, i));
+    if (state_.phase == Phase::kFailed && slot.ledger.pausedByUs && slot.ledger.resumed &&
+        !slot.ledger.startSent) {
+      report.notes.push_back("engine " + slot.client->name() +
+                             " generates again, as it did before this push");
+    }
+    if (slot.ledger.dropped) {
+      report.droppedEngines.push_back(slot.client->name());
+    }
+  }
+}
+
 PushReport PushDriver::buildReport() const {
   PushReport report;
   const TimePoint now = parts_.executor.now();
@@ -141,13 +156,7 @@ PushReport PushDriver::buildReport() const {
   report.firstCause = state_.first;
   report.notes = state_.first.notes();
   report.notes.insert(report.notes.end(), dropNotes_.begin(), dropNotes_.end());
-  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-    const EngineSlot& slot = runner_.slots()[i];
-    report.engines.push_back(engineReport(slot, i));
-    if (slot.ledger.dropped) {
-      report.droppedEngines.push_back(slot.client->name());
-    }
-  }
+  addEngines(report);
   return report;
 }
 

@@ -219,6 +219,10 @@ class Causes(harness.Case):
         cause = self.fails({"route": "update_weights", "nth": "every", "do": "hang"})
         self.assertEqual(cause["engine"], "e0")
         self.assertIn("timeouts.drain", cause["message"])
+        # Declared and actual bytes (P28): which side is behind.
+        sent, declared = re.search(r"e0: (\d+) of (\d+) bytes sent", cause["message"]).groups()
+        self.assertGreater(int(declared), 0)
+        self.assertLessEqual(int(sent), int(declared))
 
 
 class LateReplies(harness.Case):
