@@ -13,6 +13,9 @@ std::string contentWord(const Ledger& ledger) {
   if (ledger.reach == Reach::kLost || (ledger.dropped && ledger.silent)) {
     return "lost";
   }
+  if (ledger.proof == Proof::kDiffers) {
+    return "mixed";
+  }
   if (ledger.proved) {
     return "current";
   }
@@ -91,6 +94,7 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   if (ledger.session != Session::kUnknown) {
     report.session = ledger.session == Session::kOpen ? "open" : "closed";
   }
+  report.content = contentOf(slot);
   report.replyLag = ledger.lag;
   report.bytes = engineBytes_[index];
   if (!ledger.error.ok()) {
@@ -156,6 +160,8 @@ PushReport PushDriver::buildReport() const {
   report.firstCause = state_.first;
   report.notes = state_.first.notes();
   report.notes.insert(report.notes.end(), dropNotes_.begin(), dropNotes_.end());
+  const std::vector<std::string> contents = contentNotes();
+  report.notes.insert(report.notes.end(), contents.begin(), contents.end());
   addEngines(report);
   return report;
 }
