@@ -4,7 +4,6 @@
 
 #include "common/hash.h"
 #include "orchestrator/driver/push_driver.h"
-#include "orchestrator/dtype_note.h"
 #include "orchestrator/fsm/decide.h"
 #include "transports/chunk_plan.h"
 #include "transports/manifest_check.h"
@@ -340,20 +339,6 @@ Result<Plan> PushDriver::makePlan() {
     slot.facts.updateBody = shared;
   }
   return plan;
-}
-
-void PushDriver::noteDtypes() {
-  for (const EngineSlot& slot : runner_.slots()) {
-    if (slot.ledger.identity == nullptr) {
-      continue;
-    }
-    const std::string note = dtypeNote(*manifest_, slot.ledger.identity->dtype);
-    if (!note.empty()) {
-      // One engine stands for its peers.
-      parts_.observer.onNote("engine " + slot.client->name() + " " + note);
-      return;
-    }
-  }
 }
 
 /// With a `refusal` it only takes part, so that the others need not wait.

@@ -4,6 +4,7 @@
 
 #include "common/time_text.h"
 #include "orchestrator/driver/push_driver.h"
+#include "orchestrator/dtype_note.h"
 
 namespace pushrod::orchestrator {
 
@@ -112,6 +113,20 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
                                                : remedyOf(ledger, report.outcome);
   }
   return report;
+}
+
+void PushDriver::noteDtypes() {
+  for (const EngineSlot& slot : runner_.slots()) {
+    if (slot.ledger.identity == nullptr) {
+      continue;
+    }
+    const std::string note = dtypeNote(*manifest_, slot.ledger.identity->dtype);
+    if (!note.empty()) {
+      // One engine stands for its peers.
+      parts_.observer.onNote("engine " + slot.client->name() + " " + note);
+      return;
+    }
+  }
 }
 
 void PushDriver::addEngines(PushReport& report) const {
