@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of two failures with one reason is told as the first cause.
+#include <functional>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace pushrod::sim {
 namespace {
 
-/// Answers a failed update late: after one more read, in which the channel's end is noticed.
+/// Answers a failed update late: after some reads, in which the channel's end is noticed.
 class LateAnswers final : public EngineClient {
  public:
   explicit LateAnswers(std::unique_ptr<EngineClient> inner) : inner_(std::move(inner)) {}
@@ -20,9 +21,7 @@ class LateAnswers final : public EngineClient {
         done(std::move(reply));
         return;
       }
-      Call read;
-      read.kind = CallKind::kReadPaused;
-      inner_->call(read, deadline, [done, reply](const Reply&) { done(reply); });
+      answerAfter(kReads, deadline, [done, reply] { done(reply); });
     });
   }
 
@@ -34,6 +33,20 @@ class LateAnswers final : public EngineClient {
   [[nodiscard]] const std::string& url() const override { return inner_->url(); }
 
  private:
+  static constexpr int kReads = 5;
+
+  void answerAfter(int reads, Deadline deadline, const std::function<void()>& then) {
+    if (reads == 0) {
+      then();
+      return;
+    }
+    Call read;
+    read.kind = CallKind::kReadPaused;
+    inner_->call(read, deadline, [this, reads, deadline, then](const Reply&) {
+      answerAfter(reads - 1, deadline, then);
+    });
+  }
+
   std::unique_ptr<EngineClient> inner_;
 };
 
