@@ -194,7 +194,8 @@ std::vector<Key<Config>> pushKeys() {
           {{Stop::kChunk, "chunk"}, {Stop::kPass, "pass"}},
           [](auto& c) -> auto& { return c.push.stop; }),
       switchKey<C>(
-          {"push.flush", "Reset the prefix cache after finish."},
+          {"push.flush",
+           "Reset the prefix cache after finish. After a failure it is reset even when false."},
           [](auto& c) -> auto& { return c.push.flush; }),
       switchKey<C>(
           {"push.flush_external", "Also the engine's external cache, where it has one."},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orchestrator/push_session.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "common/ids.h"
@@ -33,6 +35,19 @@ TransportKind pushTransport(const Config& config) {
     first = false;
   }
   return kind;
+}
+
+/// Whether both are decimal numbers and the first is the smaller one, whatever their lengths.
+bool isOlder(std::string_view version, std::string_view last) {
+  const auto number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!number(version) || !number(last)) {
+    return false;
+  }
+  version.remove_prefix(std::min(version.find_first_not_of('0'), version.size()));
+  last.remove_prefix(std::min(last.find_first_not_of('0'), last.size()));
+  return version.size() != last.size() ? version.size() < last.size() : version < last;
 }
 
 }  // namespace
@@ -193,9 +208,19 @@ std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& s
   return list;
 }
 
+/// Versions are opaque and may go back (P8); where both are numbers it is said, in case it was not
+/// meant.
+void PushSession::noteOlderVersion(const std::string& version) {
+  if (rank_.rank == 0 && isOlder(version, lastVersion_)) {
+    log_.log(LogLevel::kInfo,
+             "version " + version + " is older than " + lastVersion_ + ", the last one pushed");
+  }
+}
+
 void PushSession::keep(PushDriver::Ending& ending, bool good) {
   roster_.keep(ending.engines, good);
   if (good) {
+    lastVersion_ = ending.report.version;
     std::set<std::string> names;
     if (earlierNames_ != nullptr) {
       names = *earlierNames_;
@@ -221,6 +246,7 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.refusal = readEngines();
   push.onPhase = request.onPhase;
   push.engines = makeSlots(push.version, push.marker);
+  noteOlderVersion(push.version);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
   std::vector<std::string> names;
   for (const EngineSlot& slot : push.engines) {

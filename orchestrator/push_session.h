@@ -55,6 +55,7 @@ class PushSession {
                                                   const std::string& marker);
   [[nodiscard]] std::vector<EngineStatus> statusOf(const std::vector<EngineSlot>& slots) const;
   void keep(PushDriver::Ending& ending, bool good);
+  void noteOlderVersion(const std::string& version);
   /// The driver has ended: brings the flight record together where there is to be one, then lets
   /// push() return.
   void settle(ThreadCaller& caller, Ended& ended);
@@ -83,6 +84,7 @@ class PushSession {
   Status refusal_;  ///< why rank 0 cannot push although it can meet the others
 
   std::shared_ptr<const std::set<std::string>> earlierNames_;  ///< null before a good push
+  std::string lastVersion_;                                    ///< of the last good push
 
   std::string address_;
   std::uint64_t epoch_ = 0;

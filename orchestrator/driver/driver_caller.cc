@@ -312,6 +312,10 @@ void PushDriver::onShared(const CallerResult& result) {
 }
 
 Result<Plan> PushDriver::makePlan() {
+  if (push_.earlierNames == nullptr) {
+    // Once in a job's life is enough.
+    noteDtypes();
+  }
   Plan plan;
   for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
     plan.steps.push_back(end);

@@ -4,6 +4,7 @@
 
 #include "common/time_text.h"
 #include "orchestrator/driver/push_driver.h"
+#include "orchestrator/dtype_note.h"
 
 namespace pushrod::orchestrator {
 
@@ -114,6 +115,35 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   return report;
 }
 
+void PushDriver::noteDtypes() {
+  for (const EngineSlot& slot : runner_.slots()) {
+    if (slot.ledger.identity == nullptr) {
+      continue;
+    }
+    const std::string note = dtypeNote(*manifest_, slot.ledger.identity->dtype);
+    if (!note.empty()) {
+      // One engine stands for its peers.
+      parts_.observer.onNote("engine " + slot.client->name() + " " + note);
+      return;
+    }
+  }
+}
+
+void PushDriver::addEngines(PushReport& report) const {
+  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+    const EngineSlot& slot = runner_.slots()[i];
+    report.engines.push_back(engineReport(slot, i));
+    if (state_.phase == Phase::kFailed && slot.ledger.pausedByUs && slot.ledger.resumed &&
+        !slot.ledger.startSent) {
+      report.notes.push_back("engine " + slot.client->name() +
+                             " generates again, as it did before this push");
+    }
+    if (slot.ledger.dropped) {
+      report.droppedEngines.push_back(slot.client->name());
+    }
+  }
+}
+
 PushReport PushDriver::buildReport() const {
   PushReport report;
   const TimePoint now = parts_.executor.now();
@@ -147,13 +177,7 @@ PushReport PushDriver::buildReport() const {
   report.notes.insert(report.notes.end(), dropNotes_.begin(), dropNotes_.end());
   const std::vector<std::string> contents = contentNotes();
   report.notes.insert(report.notes.end(), contents.begin(), contents.end());
-  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-    const EngineSlot& slot = runner_.slots()[i];
-    report.engines.push_back(engineReport(slot, i));
-    if (slot.ledger.dropped) {
-      report.droppedEngines.push_back(slot.client->name());
-    }
-  }
+  addEngines(report);
   return report;
 }
 

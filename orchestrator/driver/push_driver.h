@@ -177,6 +177,8 @@ class PushDriver final : public RankLinkListener {
   [[nodiscard]] Deadline capped(Duration limit) const;
   [[nodiscard]] Deadline voteDeadline() const;
   void armDrain();
+  void noteDtypes();
+  [[nodiscard]] std::string bytesText() const;
   [[nodiscard]] Status drainCause() const;
   void disarm(Executor::TimerId& timer);
 
@@ -184,6 +186,7 @@ class PushDriver final : public RankLinkListener {
   void finish();
   [[nodiscard]] PushReport buildReport() const;
   [[nodiscard]] EngineReport engineReport(const EngineSlot& slot, std::size_t index) const;
+  void addEngines(PushReport& report) const;
 
   [[nodiscard]] VoteKey key() const;
   [[nodiscard]] std::uint64_t digest() const;

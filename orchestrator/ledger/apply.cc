@@ -279,6 +279,7 @@ Ledger Ledger::forNextPush() const {
   next.needsEmpty = needsEmpty || dropped;
   next.lagMeasured = lagMeasured && reach != Reach::kLost;
   next.lag = lag;
+  next.staleCaches = staleCaches || (startSent && !proved);
   next.leftPaused = paused == Paused::kYes && !resumed;
   next.quarantined = quarantined;
   return next;
@@ -290,6 +291,7 @@ Ledger Ledger::forNextAttempt() const {
   next.chunksDone = 0;
   next.finishUnknown = false;
   next.flushed = false;
+  next.staleCaches = staleCaches || startSent;
   next.proved = false;
   next.verifyRead = false;
   next.checksums = nullptr;
@@ -347,6 +349,7 @@ Ledger apply(
       break;
     case CallKind::kFlush:
       ledger.flushed = reply.status.ok();
+      ledger.staleCaches = ledger.staleCaches && !ledger.flushed;
       break;
     case CallKind::kWake:
       applyWake(ledger, call, reply);

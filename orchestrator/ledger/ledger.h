@@ -40,6 +40,8 @@ struct Ledger {
       true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
   bool lagMeasured = false;
   int lag = 0;
+  bool staleCaches =
+      false;  ///< P19: a failure since the last reset; values of torn weights may stay
   bool leftPaused = false;   ///< an earlier push of this job left it paused
   bool quarantined = false;  ///< a push left it out, and none has verified it since
 

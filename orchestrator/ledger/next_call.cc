@@ -342,7 +342,10 @@ Next nextCall(const Ledger& ledger, Goal goal, const PushFacts& facts, const Rep
     case Goal::kFinished:
       return finished(ledger, facts, last);
     case Goal::kFlushed:
-      return facts.flush && !ledger.flushed ? ask(CallKind::kFlush) : reached();
+      // After a failure also where push.flush is off: blocks of torn weights outlive the repair
+      // (P19).
+      return (facts.flush || ledger.staleCaches) && !ledger.flushed ? ask(CallKind::kFlush)
+                                                                    : reached();
     case Goal::kVerified:
       return verified(ledger, facts);
     case Goal::kResumed:
