@@ -92,6 +92,15 @@ struct Work {
   std::string segment;
   std::string folder;
 
+  /// Where a chunk's bytes begin in a receiver's memory.
+  [[nodiscard]] std::size_t place(std::size_t index) const {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < index; ++i) {
+      at += chunks[i].bytes;
+    }
+    return at;
+  }
+
   [[nodiscard]] std::size_t largest() const {
     std::uint64_t most = 0;
     for (const Chunk& chunk : chunks) {
@@ -113,7 +122,8 @@ struct Work {
 };
 
 /// Copies one chunk out of the segment, mapped for that chunk as engines do.
-bool copyOut(const Work& work, const Order& order, std::byte* into) {
+bool copyOut(const Work& work, const Order& order, std::byte* weights) {
+  std::byte* into = weights + work.place(order.chunk);
   const std::uint64_t bytes = work.chunks[order.chunk].bytes;
   const int fd = ::shm_open(work.segment.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) {
@@ -131,28 +141,24 @@ bool copyOut(const Work& work, const Order& order, std::byte* into) {
 }
 
 /// All broadcasts of one pass, on the receiving side.
-bool receiveAll(const Work& work, Broadcasts& broadcasts, std::byte* into) {
-  bool good = true;
-  std::size_t at = 0;
+bool receiveAll(const Work& work, Broadcasts& broadcasts, std::byte* weights) {
   for (std::size_t i = 0; i < work.chunks.size(); ++i) {
-    const std::uint64_t bytes = work.chunks[i].bytes;
-    broadcasts.run(into, bytes, static_cast<std::uint32_t>(i));
-    good = good && std::memcmp(into, work.model.memory + at, 8) == 0;
-    at += bytes;
+    broadcasts.run(weights + work.place(i), work.chunks[i].bytes, static_cast<std::uint32_t>(i));
   }
-  return good;
+  return std::memcmp(weights + work.model.bytes - 8, work.model.memory + work.model.bytes - 8, 8) ==
+         0;
 }
 
 /// The receiving process: obeys until its orders end.
 int receive(const Work& work, int receiver, int orders, int answers) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Broadcasts broadcasts(receiver + 1, work.folder);
-  std::byte* into = touchedMemory(work.largest());
+  std::byte* weights = touchedMemory(work.model.bytes);
   for (Order order; ::read(orders, &order, sizeof order) == sizeof order;) {
     Answer answer;
     answer.receiver = static_cast<std::uint8_t>(receiver);
-    answer.good = order.kind == Order::Kind::kChunk ? copyOut(work, order, into)
-                                                    : receiveAll(work, broadcasts, into);
+    answer.good = order.kind == Order::Kind::kChunk ? copyOut(work, order, weights)
+                                                    : receiveAll(work, broadcasts, weights);
     if (::write(answers, &answer, sizeof answer) != sizeof answer) {
       return 1;
     }
@@ -199,11 +205,10 @@ class Bench {
 
   bool broadcastAll() {
     tell({Order::Kind::kBroadcasts, 0, 0});
-    std::size_t at = 0;
     for (std::size_t i = 0; i < work_.chunks.size(); ++i) {
-      const std::uint64_t bytes = work_.chunks[i].bytes;
-      broadcasts_->run(work_.model.memory + at, bytes, static_cast<std::uint32_t>(i));
-      at += bytes;
+      broadcasts_->run(work_.model.memory + work_.place(i),
+                       work_.chunks[i].bytes,
+                       static_cast<std::uint32_t>(i));
     }
     return hear(nullptr, 1);
   }
