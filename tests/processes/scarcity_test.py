@@ -142,6 +142,7 @@ class SmallMounts(DrillCase):
         text = done.stdout.decode(errors="replace")
         self.assertIn("No space left on device", text)
         self.assertNotIn("signal", text)
+        self.assertNotIn("--report", text)  # nobody asked for one
         self.assertEqual(os.listdir(disk), ["filler"])
         if done.returncode == 0:
             self.assert_current(engine, "1", repeated("1"))
