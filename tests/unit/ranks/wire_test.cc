@@ -17,7 +17,7 @@ namespace {
 const VoteKey kKey{7, 2, Phase::kStream, 41};
 
 Ballot failing(const std::string& text, std::uint64_t digest = 0) {
-  return {Status(Code::kDataMismatch, text, Outcome::kUnknown), digest, {}};
+  return {Status(Code::kDataMismatch, text, Outcome::kUnknown), digest, false, {}};
 }
 
 TEST(VoteRecordTest, SurvivesTheWire) {
