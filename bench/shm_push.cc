@@ -102,14 +102,6 @@ struct Work {
     return at;
   }
 
-  [[nodiscard]] std::size_t largest() const {
-    std::uint64_t most = 0;
-    for (const Chunk& chunk : chunks) {
-      most = std::max(most, chunk.bytes);
-    }
-    return most;
-  }
-
   /// Whether a packed chunk begins and ends as its tensors do.
   [[nodiscard]] bool packedWell(std::size_t index, const std::byte* bytes) const {
     const Chunk& chunk = chunks[index];
@@ -358,11 +350,10 @@ Verdict measure(int layers, int rounds, std::uint64_t buffer) {
     return Verdict::kFail;
   }
   work.chunks = *chunks;
-  std::printf("%zu tensors, %.2f GB bfloat16, %zu chunks of at most %.0f MiB\n",
+  std::printf("%zu tensors, %.2f GB bfloat16, %zu chunks\n",
               model.views.size(),
               static_cast<double>(model.bytes) / 1e9,
-              work.chunks.size(),
-              static_cast<double>(work.largest()) / 1048576);
+              work.chunks.size());
   Verdict verdict = Verdict::kFail;
   {
     Bench bench(work);
