@@ -231,6 +231,7 @@ void GoalRunner::advance(std::size_t engine) {
     case Next::Kind::kWait:
       break;
   }
+  track.waits = next.status;
   const TimePoint when = std::min(executor_.now() + next.pause, track.deadline.when());
   track.timer = executor_.postAt(
       when, [this, engine, call = std::move(next.call), alive = std::weak_ptr<int>(alive_)] {
@@ -251,6 +252,7 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
                  Outcome::kNotSent);
     // What was to be resolved by this call is the cause; that there was no time left is not.
     Status cause = track.failure;
+    cause.merge(track.waits);
     cause.merge(limit);
     end(engine, cause);
     settleIfDone();

@@ -98,6 +98,7 @@ class GoalRunner {
     bool ok = false;
     std::optional<Reply> last;
     Status answered;  ///< the latest failure that the engine itself spoke of
+    Status waits;     ///< why the last wait was made
     Status failure;   ///< of the last call under this goal that failed
     Fault fault = Fault::kNone;
     Executor::TimerId timer = 0;

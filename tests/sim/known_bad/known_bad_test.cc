@@ -42,8 +42,8 @@ Outcome runVariant(const Variant& variant, const FaultPlan& plan) {
   options.second = false;
   options.decorate = variant.client;
   options.decorateCaller = variant.caller;
-  options.unarmed = variant.unarmed;
-  options.impatient = variant.impatient;
+  options.without.limits = variant.unarmed;
+  options.without.waitingForReaders = variant.impatient;
   return World(std::move(options)).run();
 }
 
