@@ -62,7 +62,7 @@ void FakeClient::send(const Call& call, const Change& change, const Fault& fault
         call,
         [this, id, change, fault](Reply reply) {
           if (fault.kind == FaultKind::kRestartAfter) {
-            hooks_.crash(false);
+            world_.post([this] { hooks_.crash(false); });
           }
           if (change == nullptr) {
             return;

@@ -151,13 +151,16 @@ void FakeEngine::serve() {
 
 void FakeEngine::servePause() {
   ++pauses_;
-  surprised_ = false;
   if (setup_.pauseTakes == Duration::zero()) {
     paused_ = true;
+    surprised_ = false;
     return;
   }
   executor_.postAt(executor_.now() + setup_.pauseTakes, [this, life = life_, pause = pauses_] {
-    paused_ = paused_ || (life == life_ && pause == pauses_);
+    if (life == life_ && pause == pauses_) {
+      paused_ = true;
+      surprised_ = false;
+    }
   });
 }
 
@@ -361,10 +364,9 @@ void FakeEngine::resumeByOther() {
 }
 
 void FakeEngine::heal() {
-  if (!alive_ || frozen_ || model_ != "m" || lag_ > kMostLag) {
+  if (!alive_ || frozen_ || lag_ > kMostLag) {
     crash(false);
   }
-  model_ = "m";
   stalledUntil_ = TimePoint();
   asleep_ = false;
   cacheAsleep_ = false;

@@ -58,6 +58,8 @@ class FakeEngine {
   /// Another model is served from now on.
   void change() { model_ = "other"; }
 
+  [[nodiscard]] bool changed() const { return model_ == "other"; }
+
   /// The core never answers again.
   void freeze();
   void stall(Duration time);

@@ -104,9 +104,10 @@ std::optional<Seam> seamOf(FaultKind kind) {
   return seam == kAny ? std::nullopt : std::optional(static_cast<Seam>(seam));
 }
 
-bool isHarmless(FaultKind kind) {
-  return kind == FaultKind::kNone || kind == FaultKind::kTwice || kind == FaultKind::kStalls ||
-         kind == FaultKind::kPlaneStalls;
+bool Fault::harmless() const {
+  constexpr Duration kShort{2000};
+  const bool waits = kind == FaultKind::kStalls || kind == FaultKind::kPlaneStalls;
+  return kind == FaultKind::kNone || kind == FaultKind::kTwice || (waits && lasts <= kShort);
 }
 
 bool Fault::fits(const SeamCall& at) const {

@@ -64,9 +64,6 @@ inline constexpr std::size_t kSeams = 4;
 /// The seam whose calls `kind` counts; nullopt: all of them.
 [[nodiscard]] std::optional<Seam> seamOf(FaultKind kind);
 
-/// Whether a fault of this kind is nobody's loss: the push must end done.
-[[nodiscard]] bool isHarmless(FaultKind kind);
-
 /// One call at a seam, as faults see it.
 struct SeamCall {
   Seam seam = Seam::kEngine;
@@ -90,6 +87,8 @@ struct Fault {
   Duration lasts{};              ///< zero: what is usual for the kind
 
   [[nodiscard]] bool fits(const SeamCall& call) const;
+  /// Whether it is nobody's loss: the push must end done.
+  [[nodiscard]] bool harmless() const;
   [[nodiscard]] std::string text() const;
 };
 

@@ -45,6 +45,8 @@ class Invariants {
   struct Before {
     int content = 0;
     bool paused = false;
+    bool session = false;
+    bool asleep = false;
     bool mayRefuse = false;  ///< no push may take it as it is
     std::uint64_t starts = 0;
     std::uint64_t restarts = 0;

@@ -199,13 +199,15 @@ void World::heal() {
   executor_.runFor(kLongRest);
   for (const auto& engine : engines_) {
     engine->heal();
+    // A job that knew another model there has to be started anew.
+    jobs_.back()->incomplete = jobs_.back()->incomplete || engine->changed();
   }
   settle();
 }
 
 Outcome World::run() {
   Outcome outcome;
-  push(true);
+  push(options_.plan.otherConfig < 0);
   outcome.first = ends_;
   for (int i = 1; i < options_.plan.pushes && !broke(); ++i) {
     settle();
