@@ -215,9 +215,11 @@ void FakeEngine::update() {
       stall(std::chrono::seconds(90));
     }
     const TimePoint from = std::max(executor_.now(), stalledUntil_);
-    executor_.postAt(from + kReading, [this, life = life_] {
+    // One that stalls is given up, and its chunk's memory with it.
+    const bool late = from > executor_.now();
+    executor_.postAt(from + kReading, [this, late, life = life_] {
       if (life == life_) {
-        updateChunk(SimChunks::chunkOf(*queue_.front().call.body));
+        updateChunk(SimChunks::chunkOf(*queue_.front().call.body), late);
       }
     });
     return;
@@ -231,9 +233,13 @@ void FakeEngine::update() {
   reading_ = how != FaultKind::kStopsReading;
 }
 
-void FakeEngine::updateChunk(std::size_t tensor) {
+void FakeEngine::updateChunk(std::size_t tensor, bool late) {
   const std::optional<int> content = memory_(tensor);
   if (!content) {
+    if (late) {
+      endUpdate("the chunk is gone");
+      return;
+    }
     complain_(name() + " was told of a chunk whose memory is written again already");
     endUpdate("the chunk is gone");
     return;

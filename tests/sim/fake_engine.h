@@ -140,7 +140,7 @@ class FakeEngine {
   void update();
   void finish();
   void load(std::size_t tensor, int content);
-  void updateChunk(std::size_t tensor);
+  void updateChunk(std::size_t tensor, bool late);
   void endUpdate(const std::string& error);
   [[nodiscard]] Reply identify() const;
   void boot();

@@ -174,7 +174,7 @@ void Invariants::checkGood(std::size_t index, const std::vector<FaultSite>& hits
   const bool unseen = struckAt(
       hits, index, [](const FaultSite& hit) { return hit.fault.kind == FaultKind::kRestartLater; });
   const bool labelled = !plan_.verify || engine.label() == version_;
-  if ((engine.content() != push_ || !labelled) && !(restarted && unseen)) {
+  if ((engine.content() != push_ || !labelled) && !(restarted && (unseen || !plan_.verify))) {
     complain("promise 3: the push is good, but " + engine.name() + " holds content " +
              std::to_string(engine.content()) + " as " + engine.label() +
              (restarted ? " after a restart" : ""));
