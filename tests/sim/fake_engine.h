@@ -98,8 +98,11 @@ class FakeEngine {
   /// Whether it generates for a reason that no push can foresee.
   [[nodiscard]] bool surprised() const { return surprised_; }
 
-  /// The same, until the next push begins to be checked.
-  void surprise() { surprised_ = true; }
+  /// It crashed, and nobody could have noticed.
+  void surprise() {
+    surprised_ = true;
+    forgot_ = true;
+  }
 
   [[nodiscard]] bool asleep() const { return asleep_ || cacheAsleep_; }
 
@@ -161,6 +164,7 @@ class FakeEngine {
   bool alive_ = true;
   bool frozen_ = false;
   bool surprised_ = false;
+  bool forgot_ = false;  ///< its session, and nobody has asked since
   TimePoint stalledUntil_{};
   std::uint64_t pauses_ = 0;
   bool asleep_ = false;

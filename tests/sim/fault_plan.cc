@@ -162,7 +162,8 @@ std::string FaultPlan::text() const {
           number("slow rank", slowRank, -1) + number("slow engine", slowEngine, -1) +
           number("other configuration", otherConfig, -1) + number("pushes", pushes, 1) +
           number("marker", static_cast<int>(marker), 0) +
-          number("wake", static_cast<int>(wake), 0) + number("pause takes", pauseTakes.count(), 0);
+          number("wake", static_cast<int>(wake), 0) + number("push limit", pushLimit.count(), 0) +
+          number("pause takes", pauseTakes.count(), 0);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const EngineStart& start = starts[i];
     text += "; e" + std::to_string(i) + " '" + start.label + "'" + (start.paused ? " paused" : "") +

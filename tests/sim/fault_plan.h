@@ -9,6 +9,7 @@
 
 #include <pushrod/config.h>
 #include <pushrod/engine_client.h>
+#include <pushrod/phase.h>
 
 namespace pushrod::sim {
 
@@ -72,6 +73,8 @@ struct SeamCall {
   std::optional<CallKind> call;  ///< kEngine
   std::string_view what;         ///< other seams: the action's name
   int push = 1;
+  Phase phase = Phase::kIdle;  ///< rank 0's
+  std::uint32_t attempt = 0;
 };
 
 /// One fault of a run: what it waits for, what it does and for how long.
@@ -119,6 +122,7 @@ struct FaultPlan {
   std::optional<std::vector<std::size_t>> kept{};  ///< which of the drawn faults these are
   int pushes = 1;             ///< in the fault phase; one more follows when all is healed
   bool tight = false;         ///< short limits
+  Duration pushLimit{};       ///< zero: long
   std::uint64_t buffer = 20;  ///< bytes of a step; a tensor has 8
   int wave = 1;               ///< with quarantine
   MinHealthy minHealthy{};

@@ -13,7 +13,15 @@ namespace {
 
 constexpr std::uint64_t kMostFaults = 6;
 constexpr int kCallsPerEngine = 18;
-constexpr int kCallsPerRank = 28;
+constexpr int kCallsPerRank = 30;
+
+/// About how many calls of a rank a push makes at a seam.
+int callsAt(std::optional<Seam> seam) {
+  if (!seam) {
+    return kCallsPerRank;
+  }
+  return *seam == Seam::kVote ? 24 : 8;
+}
 
 template <typename Value, std::size_t kCount>
 Value oneOf(Random& random, const std::array<Value, kCount>& values) {
@@ -54,6 +62,7 @@ void drawConfiguration(Random& random, FaultPlan& plan) {
 }
 
 void drawConditions(Random& random, FaultPlan& plan) {
+  plan.pushLimit = random.chance(6) ? Duration(random.between(50, 5000)) : Duration::zero();
   plan.slowRank = random.chance(15) ? random.between(0, plan.ranks - 1) : -1;
   plan.slowEngine = random.chance(15) ? random.between(0, plan.engines - 1) : -1;
   plan.otherConfig = random.chance(2) ? random.between(0, plan.ranks - 1) : -1;
@@ -109,7 +118,7 @@ void drawPlace(Random& random, const FaultPlan& plan, Fault& fault) {
   }
   fault.where = random.chance(70) ? random.between(0, plan.ranks - 1) : -1;
   const int ranks = fault.where < 0 ? plan.ranks : 1;
-  fault.nth = static_cast<std::uint64_t>(random.between(1, ranks * (seam ? 14 : kCallsPerRank)));
+  fault.nth = static_cast<std::uint64_t>(random.between(1, ranks * callsAt(seam)));
 }
 
 Fault drawFault(Random& random, const FaultPlan& plan, bool first) {

@@ -16,6 +16,7 @@ struct FaultSite {
   SeamCall at;
   std::string what;            ///< the call, for people
   Phase phase = Phase::kIdle;  ///< rank 0's, then
+  std::size_t order = 0;       ///< with World::Options::keepCalls: calls so far, this one included
 };
 
 /// Decides at every seam call whether one of the plan's faults happens there.

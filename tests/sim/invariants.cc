@@ -156,7 +156,7 @@ void Invariants::checkOneVerdict(const std::vector<RankEnd>& ends) {
 void Invariants::checkLostVerdict(const std::vector<RankEnd>& ends,
                                   const std::vector<FaultSite>& hits) {
   const std::string last = std::string(phaseName(Phase::kVerdict)) + ", step";
-  if (hits.size() != 1 || hits.front().fault.kind != FaultKind::kVerdictLost ||
+  if (mayRefuse() || hits.size() != 1 || hits.front().fault.kind != FaultKind::kVerdictLost ||
       hits.front().at.rank != 0 || hits.front().what.find(last) == std::string::npos) {
     return;
   }
@@ -198,8 +198,8 @@ void Invariants::checkLeftOut(std::size_t index, const std::vector<FaultSite>& h
 
 void Invariants::checkFailed(std::size_t index, const std::vector<FaultSite>& hits, bool anyStart) {
   const FakeEngine& engine = *engines_[index];
-  const bool onlyCancelled =
-      hits.size() == 1 && hits.front().fault.kind == FaultKind::kCancel && plan_.starts.empty();
+  const bool onlyCancelled = hits.size() == 1 && hits.front().fault.kind == FaultKind::kCancel &&
+                             plan_.starts.empty() && sound_;
   if (!anyStart && !before_[index].paused && engine.paused() && onlyCancelled) {
     complain("P3: " + engine.name() + " was not put back");
   }
@@ -220,10 +220,11 @@ void Invariants::checkEngines(const RankEnd& leader, const std::vector<FaultSite
     }
     // The fault may have hit the clean-up itself, or made what is left behind unreadable.
     const bool unclean =
-        hits.size() > 1 ? plan_.tight || struckAt(hits, i, anyFault)
-                        : std::any_of(hits.begin(), hits.end(), [](const FaultSite& hit) {
-                            return silent(hit.fault.kind) || hit.fault.kind == FaultKind::kLost;
-                          });
+        hits.size() > 1 || plan_.pushLimit > Duration::zero()
+            ? plan_.tight || plan_.pushLimit > Duration::zero() || struckAt(hits, i, anyFault)
+            : std::any_of(hits.begin(), hits.end(), [](const FaultSite& hit) {
+                return silent(hit.fault.kind) || hit.fault.kind == FaultKind::kLost;
+              });
     const bool foreign = before_[i].session && engine.starts() == before_[i].starts;
     // A rank that was stopped contacts no engine any more, not even to close.
     if (engine.session() && !unclean && !foreign && !leader.stopped) {
@@ -285,7 +286,7 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
 
 void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits) {
   const PushReport& report = leader.report;
-  if (leader.gone || !leader.known || mayRefuse()) {
+  if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
   const bool undisturbed = std::all_of(
@@ -331,6 +332,7 @@ void Invariants::checkEnd(const std::vector<RankEnd>& ends,
   }
   checkOneVerdict(ends);
   checkLostVerdict(ends, hits);
+  sound_ = sound;
   checkEngines(ends.front(), hits);
   if (sound) {
     checkOutcome(ends.front(), hits);

@@ -68,6 +68,7 @@ class Invariants {
   std::vector<Before> before_;
   int push_ = 0;
   std::string version_;
+  bool sound_ = true;
   bool mayResume_ = false;  ///< rank 0 got as far as resuming what was proved
   std::vector<std::string> broken_;
 };

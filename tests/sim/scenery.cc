@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/scenery.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -66,6 +67,10 @@ Config theConfig(const FaultPlan& plan) {
   // Steps of one tensor too many for a layer: a pass can break in the middle of one.
   config.transport.buffer = plan.buffer;
   setLimits(config.timeouts, plan.tight);
+  if (plan.pushLimit > Duration::zero()) {
+    config.timeouts.push = plan.pushLimit;
+    config.timeouts.shutdown = std::min(config.timeouts.shutdown, plan.pushLimit / 2);
+  }
   for (int i = 0; i < plan.engines; ++i) {
     EngineConfig engine;
     engine.name = "e" + std::to_string(i);

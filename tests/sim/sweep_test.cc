@@ -11,14 +11,6 @@
 namespace pushrod::sim {
 namespace {
 
-std::vector<FaultKind> allKinds() {
-  std::vector<FaultKind> kinds;
-  for (std::size_t i = 1; i < kFaultKinds; ++i) {
-    kinds.push_back(static_cast<FaultKind>(i));
-  }
-  return kinds;
-}
-
 struct Shape {
   int ranks;
   int engines;
@@ -33,10 +25,19 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 }
 
 /// Every how many-th run is made where runs are slow, as under a sanitizer: 1 makes all.
-std::uint64_t share() {
-  const char* text = std::getenv("PUSHROD_SIM_SHARE");
+std::uint64_t partOf(const char* variable) {
+  const char* text = std::getenv(variable);
   const std::uint64_t value = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
   return value == 0 ? 1 : value;
+}
+
+std::uint64_t share() {
+  return partOf("PUSHROD_SIM_SHARE");
+}
+
+/// The same of pairs of classes, all of which are run by hand.
+std::uint64_t classShare() {
+  return partOf("PUSHROD_SIM_CLASS_SHARE");
 }
 
 /// Small worlds completely; in larger ones every so many calls, another part for each kind.
@@ -76,7 +77,7 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.ranks = 2;
   sweep.engines = 1;
   sweep.kinds = {GetParam()};
-  sweep.seconds = allKinds();
+  sweep.seconds = everyKind();
   sweep.stride = 5 * share();
   sweep.secondStride = 7;
   for (const bool chunked : {false, true}) {
@@ -86,6 +87,24 @@ TEST_P(EveryPair, KeepsThePromises) {
       ADD_FAILURE() << failure;
     }
   }
+}
+
+// The same, complete over classes of calls: both transports.
+class EveryPairOfClasses : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(EveryPairOfClasses, KeepsThePromises) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 2;
+  sweep.kinds = {GetParam()};
+  sweep.seconds = everyKind();
+  sweep.stride = share() * classShare();
+  sweep.chunked = GetParam() == FaultKind::kPlaneFails;
+  const SweepResult result = runPairsOfClasses(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+  RecordProperty("runs", static_cast<int>(result.runs));
 }
 
 std::string nameOf(FaultKind kind) {
@@ -105,7 +124,7 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
   sweep.engines = 2;
   sweep.quarantine = true;
   sweep.kinds = {GetParam()};
-  sweep.seconds = allKinds();
+  sweep.seconds = everyKind();
   sweep.stride = 11 * share();
   sweep.secondStride = 13;
   const SweepResult result = runSweep(sweep);
@@ -116,10 +135,15 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
 
 INSTANTIATE_TEST_SUITE_P(Pairs,
                          EveryPairInQuarantine,
-                         ::testing::ValuesIn(allKinds()),
+                         ::testing::ValuesIn(everyKind()),
                          [](const auto& each) { return nameOf(each.param); });
 
-INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(allKinds()), [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(Pairs,
+                         EveryPairOfClasses,
+                         ::testing::ValuesIn(everyKind()),
+                         [](const auto& each) { return nameOf(each.param); });
+
+INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](const auto& each) {
   return nameOf(each.param);
 });
 
@@ -127,12 +151,12 @@ std::vector<Shape> shapes() {
   std::vector<Shape> list;
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (int engines = 1; engines <= 3; ++engines) {
-      for (const FaultKind kind : allKinds()) {
+      for (const FaultKind kind : everyKind()) {
         list.push_back(Shape{ranks, engines, kind});
       }
     }
   }
-  for (const FaultKind kind : allKinds()) {
+  for (const FaultKind kind : everyKind()) {
     list.push_back(Shape{2, 2, kind, true});
     list.push_back(Shape{1, 2, kind, false, true});
     list.push_back(Shape{2, 2, kind, true, true});
@@ -147,6 +171,12 @@ std::vector<Shape> shapes() {
 
 // Plans that once broke a promise.
 TEST(Regression, PlansThatOnceFailed) {
+  FaultPlan unseen{1, 1};
+  unseen.kind = FaultKind::kRestartLater;
+  unseen.k = 13;
+  FaultPlan resumed{1, 1};
+  resumed.kind = FaultKind::kResumed;
+  resumed.k = 7;
   const auto plan = [](FaultKind kind, std::uint64_t k) {
     FaultPlan made{2, 2};
     made.kind = kind;
@@ -162,6 +192,8 @@ TEST(Regression, PlansThatOnceFailed) {
                                 plan(FaultKind::kRestart, 19),
                                 plan(FaultKind::kLostReply, 27),
                                 plan(FaultKind::kVerdictLost, 37),
+                                unseen,
+                                resumed,
                                 pair}) {
     const Outcome outcome = simulate(each);
     EXPECT_TRUE(outcome.hit) << each.replay();

@@ -66,6 +66,9 @@ Fault World::seam(const SeamCall& call, const std::string& what) {
   }
   SeamCall at = call;
   at.push = pushes_;
+  at.phase = phase();
+  const auto& driver = jobs_.back()->ranks.front()->driver;
+  at.attempt = driver == nullptr ? 0 : driver->state().attempt;
   if (options_.keepCalls && pushes_ == 1) {
     calls_.push_back(at);
   }
@@ -73,7 +76,7 @@ Fault World::seam(const SeamCall& call, const std::string& what) {
   if (fault.kind == FaultKind::kNone) {
     return fault;
   }
-  hits_.push_back(FaultSite{fault, at, what, phase()});
+  hits_.push_back(FaultSite{fault, at, what, at.phase, calls_.size()});
   note(call.rank, "! ", faultName(fault.kind));
   if (seamOf(fault.kind)) {
     return fault;
@@ -144,7 +147,9 @@ bool World::allEnded() const {
 }
 
 void World::loop() {
-  const TimePoint latest = executor_.now() + config_.timeouts.push + kSlack;
+  // A rank that does not run, or whose source hangs, ends when it can (a short limit is then over).
+  const Duration blocked = options_.plan.pushLimit > Duration::zero() ? kLongRest : kSlack;
+  const TimePoint latest = executor_.now() + config_.timeouts.push + blocked;
   SimPlane& plane = *jobs_.back()->plane;
   for (std::size_t i = 0; !allEnded(); ++i) {
     if (!executor_.step()) {
