@@ -37,27 +37,6 @@ void addSecondFaults(Corpus& corpus) {
   addSweep(corpus, sweep);
 }
 
-/// A cancel between a put's end and its completion, by an engine that is slow to answer.
-void addRaces(Corpus& corpus) {
-  constexpr std::uint64_t kRaces = 600;
-  for (std::uint64_t seed = 1; seed <= kRaces; ++seed) {
-    FaultPlan plan;
-    plan.seed = seed;
-    plan.slowEngine = 0;
-    plan.buffer = 1000;
-    Fault cancel;
-    cancel.kind = FaultKind::kCancel;
-    cancel.nth = 31 + seed % 6;
-    cancel.delay = Duration(static_cast<Duration::rep>(1 + seed % 7));
-    plan.faults.push_back(cancel);
-    const Outcome outcome = simulate(plan);
-    add(corpus, outcome.rows);
-    for (const std::string& broken : outcome.broken) {
-      corpus.failures.push_back(broken + "\n  with " + plan.text());
-    }
-  }
-}
-
 }  // namespace
 
 Corpus runCorpus() {
@@ -77,7 +56,6 @@ Corpus runCorpus() {
     addSweep(corpus, sweep);
   }
   addSecondFaults(corpus);
-  addRaces(corpus);
   const Campaign campaign =
       runSeeds(1, kSeeds, 1, [](const FaultPlan& plan) { return simulate(plan); });
   add(corpus, campaign.rows);

@@ -13,6 +13,7 @@ namespace {
 
 /// Shown by the walk over all states in table_test only: nothing in a world comes in these moments.
 constexpr std::string_view kByUnitTest[] = {
+    "held-settled",  // whatever makes a step wait also cancels the engines' calls
     "late-lost",     // the driver hears nothing any more once it has finished
     "late-drain",    // the driver disarms the timer when the phase ends
     "old-answered",  // the failure would have to be known to the vote before it is told

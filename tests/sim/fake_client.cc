@@ -28,6 +28,9 @@ void FakeClient::answer(std::uint64_t id, Reply reply) {
   if (current_ == 0 || (id != current_ && !hooks_.believesLate)) {
     return;  // cancelled or past its deadline
   }
+  if (kind_ == CallKind::kIdentify && reply.status.ok() && reply.identity == nullptr) {
+    return;  // of another call, and of another shape
+  }
   current_ = 0;
   executor_.cancel(timer_);
   reply.kind = kind_;

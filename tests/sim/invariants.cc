@@ -190,7 +190,7 @@ void Invariants::checkGood(std::size_t index, const std::vector<FaultSite>& hits
 void Invariants::checkLeftOut(std::size_t index, const std::vector<FaultSite>& hits) {
   const bool inResume =
       struckAt(hits, index, [](const FaultSite& hit) { return hit.phase == Phase::kResume; });
-  const bool tooLate = plan_.tight && plan_.seed;
+  const bool tooLate = plan_.tight || plan_.pushLimit > Duration::zero();
   if (engines_[index]->resumes() != before_[index].resumes && !inResume && !tooLate) {
     complain("P1: " + engines_[index]->name() + " was left out, and resumed");
   }
@@ -220,8 +220,9 @@ void Invariants::checkEngines(const RankEnd& leader, const std::vector<FaultSite
     }
     // The fault may have hit the clean-up itself, or made what is left behind unreadable.
     const bool unclean =
-        hits.size() > 1 || plan_.pushLimit > Duration::zero()
-            ? plan_.tight || plan_.pushLimit > Duration::zero() || struckAt(hits, i, anyFault)
+        !sound_ || hits.size() > 1 || plan_.pushLimit > Duration::zero()
+            ? !sound_ || plan_.tight || plan_.pushLimit > Duration::zero() ||
+                  struckAt(hits, i, anyFault)
             : std::any_of(hits.begin(), hits.end(), [](const FaultSite& hit) {
                 return silent(hit.fault.kind) || hit.fault.kind == FaultKind::kLost;
               });
