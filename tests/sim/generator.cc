@@ -67,7 +67,7 @@ void drawConditions(Random& random, FaultPlan& plan) {
   plan.slowEngine = random.chance(15) ? random.between(0, plan.engines - 1) : -1;
   plan.otherConfig = random.chance(2) ? random.between(0, plan.ranks - 1) : -1;
   plan.pauseTakes = random.chance(15) ? Duration(random.between(1, 200)) : Duration::zero();
-  if (!random.chance(25)) {
+  if (!random.chance(40)) {
     return;
   }
   for (int i = 0; i < plan.engines; ++i) {
@@ -76,7 +76,8 @@ void drawConditions(Random& random, FaultPlan& plan) {
     start.session = random.chance(30);
     start.asleep = random.chance(plan.wake == Wake::kFalse ? 4 : 60);
     start.session = start.session && !start.asleep;
-    start.label = oneOf<const char*, 6>(random, {"default", "v1", "v1", "v10", "V1", ""});
+    start.label =
+        oneOf<const char*, 8>(random, {"default", "v1", "v1", "v1", "v1", "v10", "V1", ""});
     plan.starts.push_back(std::move(start));
   }
 }
@@ -118,6 +119,11 @@ void drawPlace(Random& random, const FaultPlan& plan, Fault& fault) {
   }
   fault.where = random.chance(70) ? random.between(0, plan.ranks - 1) : -1;
   const int ranks = fault.where < 0 ? plan.ranks : 1;
+  if (fault.kind == FaultKind::kVerdictLost && random.chance(50)) {
+    // The last votes of a push are those that tell its outcome.
+    fault.nth = static_cast<std::uint64_t>(ranks * random.between(16, 24));
+    return;
+  }
   fault.nth = static_cast<std::uint64_t>(random.between(1, ranks * callsAt(seam)));
 }
 
@@ -125,7 +131,7 @@ Fault drawFault(Random& random, const FaultPlan& plan, bool first) {
   Fault fault;
   fault.kind = static_cast<FaultKind>(1 + random.below(kFaultKinds - 1));
   if (random.chance(35)) {
-    fault.kind = oneOf<FaultKind, 8>(random,
+    fault.kind = oneOf<FaultKind, 9>(random,
                                      {FaultKind::k5xxBefore,
                                       FaultKind::k5xxAfter,
                                       FaultKind::kLostReply,
@@ -133,6 +139,7 @@ Fault drawFault(Random& random, const FaultPlan& plan, bool first) {
                                       FaultKind::kRestart,
                                       FaultKind::kThrows,
                                       FaultKind::kPlaneFails,
+                                      FaultKind::kVerdictLost,
                                       FaultKind::kLateReply});
   }
   drawPlace(random, plan, fault);
