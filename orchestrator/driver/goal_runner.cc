@@ -268,7 +268,8 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
   Deadline limit = track.deadline;
   if (call.kind == CallKind::kResume) {
     // A lost answer must leave time for the read that tells whether it was done.
-    limit = Deadline::after(executor_, track.deadline.remaining(executor_) / 2);
+    const Duration half = track.deadline.remaining(executor_) / 2;
+    limit = half > Duration::zero() ? Deadline::after(executor_, half) : limit;
   }
   slot.client->call(call,
                     limit,

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/fsm/push_table.h"
+#include "tests/sim/generator.h"
 
 namespace pushrod::sim {
 namespace {
@@ -199,6 +200,16 @@ TEST(Regression, PlansThatOnceFailed) {
     EXPECT_TRUE(outcome.hit) << each.replay();
     for (const std::string& broken : outcome.broken) {
       ADD_FAILURE() << broken << "\n  repeat: " << each.replay();
+    }
+  }
+}
+
+// Seeds that once broke a promise, as long as they draw the same.
+TEST(Regression, SeedsThatOnceFailed) {
+  for (const std::uint64_t seed : {6448U}) {
+    const FaultPlan plan = randomPlan(seed);
+    for (const std::string& broken : simulate(plan).broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
     }
   }
 }
