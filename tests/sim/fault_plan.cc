@@ -153,9 +153,10 @@ std::vector<Fault> FaultPlan::list() const {
 std::string FaultPlan::text() const {
   std::string text = std::to_string(ranks) + " ranks, " + std::to_string(engines) + " engines" +
                      (chunked ? ", chunked" : "") + (oldProfile ? ", old profile" : "") +
-                     (quarantine ? ", quarantine" : "") + (tight ? ", tight" : "") +
-                     (resend ? "" : ", no resend") + (flush ? "" : ", no flush") +
-                     (versions ? "" : ", no versions") + (verify ? "" : ", no verify") +
+                     (quarantine ? ", quarantine" : "") + (pass ? ", stops after the pass" : "") +
+                     (tight ? ", tight" : "") + (resend ? "" : ", no resend") +
+                     (flush ? "" : ", no flush") + (versions ? "" : ", no versions") +
+                     (verify ? "" : ", no verify") +
                      (sameVersion ? ", the same version each time" : "");
   text += number("wave", wave, 1) + number("min_healthy", minHealthy.value, 1) +
           number("buffer", static_cast<std::int64_t>(buffer), 20) + number("workers", workers, 1) +
@@ -191,7 +192,7 @@ std::string FaultPlan::replay() const {
                                      : " --second " + std::string(faultName(second)) +
                                            " --second-k " + std::to_string(secondK)) +
          (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "") +
-         (chunked ? " --chunked" : "");
+         (chunked ? " --chunked" : "") + (pass ? " --pass" : "");
 }
 
 }  // namespace pushrod::sim

@@ -116,6 +116,8 @@ struct FaultPlan {
   bool quarantine = false;  ///< engines.on_loss: quarantine, with push.wave: 1
   bool chunked = false;     ///< transport shm: an update for each chunk, packed on two hosts
 
+  bool pass = false;  ///< push.stop: pass
+
   // Of random plans only.
   std::optional<std::uint64_t> seed{};  ///< what the plan was drawn from; also of the world's pace
   std::vector<Fault> faults{};

@@ -63,6 +63,7 @@ Config theConfig(const FaultPlan& plan) {
   config.push.flush = plan.flush;
   config.push.verify = plan.verify ? Verify::kVersion : Verify::kNone;
   config.push.versionMarker = plan.marker;
+  config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
   config.transport.kind = TransportKind::kTcp;
   // Steps of one tensor too many for a layer: a pass can break in the middle of one.
   config.transport.buffer = plan.buffer;

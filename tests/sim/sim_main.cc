@@ -32,7 +32,7 @@ struct Wish {
 constexpr const char* kUsage =
     "pushrod_sim --ranks N --engines N --kind KIND --k N [--victim N] [--second KIND --second-k "
     "N]\n"
-    "            [--old-profile] [--quarantine] [--chunked]\n"
+    "            [--old-profile] [--quarantine] [--chunked] [--pass]\n"
     "pushrod_sim --seed N [--keep I,J | none] [--ranks N] [--engines N]\n"
     "pushrod_sim --seeds A..B [--jobs N]\n";
 
@@ -54,6 +54,7 @@ bool takeSwitch(Wish& wish, std::string_view flag) {
   bool* const found = flag == "--old-profile"  ? &wish.plan.oldProfile
                       : flag == "--quarantine" ? &wish.plan.quarantine
                       : flag == "--chunked"    ? &wish.plan.chunked
+                      : flag == "--pass"       ? &wish.plan.pass
                                                : nullptr;
   if (found != nullptr) {
     *found = true;
