@@ -45,7 +45,6 @@ void drawConfiguration(Random& random, FaultPlan& plan) {
   plan.minHealthy.percent = random.chance(20);
   plan.minHealthy.value = plan.minHealthy.percent ? random.between(1, 100)
                                                   : random.between(1, std::min(plan.engines, 2));
-  plan.pass = random.chance(15);
   plan.tight = random.chance(20);
   plan.buffer = oneOf<std::uint64_t, 4>(random, {1, 16, 20, 1000});
   plan.resend = !random.chance(7);
@@ -197,6 +196,7 @@ FaultPlan randomPlan(std::uint64_t seed) {
   while (plan.faults.size() < std::min(more, kMostFaults)) {
     plan.faults.push_back(drawFault(random, plan, plan.faults.empty()));
   }
+  plan.pass = random.chance(15);
   return plan;
 }
 
