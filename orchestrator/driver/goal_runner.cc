@@ -166,7 +166,7 @@ void GoalRunner::release() {
 void GoalRunner::endHolding(const Status& reason) {
   for (std::size_t i = 0; running_ && i < tracks_.size(); ++i) {
     if (std::exchange(tracks_[i].holding, false)) {
-      end(i, reason);
+      end(i, reason, true);
     }
   }
   settleIfDone();
@@ -322,7 +322,7 @@ void GoalRunner::onReply(
   settleIfDone();
 }
 
-void GoalRunner::end(std::size_t engine, const Status& status) {
+void GoalRunner::end(std::size_t engine, const Status& status, bool interrupted) {
   Track& track = tracks_[engine];
   EngineSlot& slot = slots_[engine];
   track.begun = true;
@@ -335,7 +335,7 @@ void GoalRunner::end(std::size_t engine, const Status& status) {
     const Status where = located(engine, cause);
     (track.goal == Goal::kClosed ? slot.ledger.closing : slot.ledger.error).merge(where);
     if (!dropped(engine)) {
-      track.fault = faultOf(slot.ledger, cause, !cancelReason_.ok());
+      track.fault = faultOf(slot.ledger, cause, interrupted || !cancelReason_.ok());
       fail(where);
     }
   }

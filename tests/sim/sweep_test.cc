@@ -217,7 +217,7 @@ TEST(Regression, PlansThatOnceFailed) {
 
 // Seeds that once broke a promise, as long as they draw the same.
 TEST(Regression, SeedsThatOnceFailed) {
-  for (const std::uint64_t seed : {6448U}) {
+  for (const std::uint64_t seed : {6448U, 53969U}) {
     const FaultPlan plan = randomPlan(seed);
     for (const std::string& broken : simulate(plan).broken) {
       ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
