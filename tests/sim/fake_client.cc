@@ -112,6 +112,40 @@ void FakeClient::call(Call call, Deadline deadline, Done done) {
   }
 }
 
+/// The engine's process ends, before, in or after the call.
+void FakeClient::crash(const Call& call, const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::kRestart:
+    case FaultKind::kDead:
+    case FaultKind::kOtherServer:
+      hooks_.crash(fault.kind == FaultKind::kDead);
+      if (fault.kind == FaultKind::kOtherServer) {
+        engine_.change();
+      }
+      failLater(broken("connection reset", Outcome::kUnknown), 0);
+      return;
+    case FaultKind::kRestartAfter:
+      send(
+          call,
+          [](Reply& reply) {
+            reply.status = broken("connection reset", Outcome::kUnknown);
+            reply.httpStatus = 0;
+          },
+          fault);
+      return;
+    case FaultKind::kRestartLater:
+      send(call, [this, after = usual(fault.lasts, kUnseenCrash)](Reply&) {
+        world_.postAt(world_.now() + after, [this] {
+          hooks_.crash(false);
+          engine_.surprise();
+        });
+      });
+      return;
+    default:
+      return;
+  }
+}
+
 void FakeClient::suffer(const Call& call, const Fault& fault) {
   const auto same = [](Reply&) {};
   switch (fault.kind) {
@@ -144,28 +178,9 @@ void FakeClient::suffer(const Call& call, const Fault& fault) {
     case FaultKind::kRestart:
     case FaultKind::kDead:
     case FaultKind::kOtherServer:
-      hooks_.crash(fault.kind == FaultKind::kDead);
-      if (fault.kind == FaultKind::kOtherServer) {
-        engine_.change();
-      }
-      failLater(broken("connection reset", Outcome::kUnknown), 0);
-      return;
     case FaultKind::kRestartAfter:
-      send(
-          call,
-          [](Reply& reply) {
-            reply.status = broken("connection reset", Outcome::kUnknown);
-            reply.httpStatus = 0;
-          },
-          fault);
-      return;
     case FaultKind::kRestartLater:
-      send(call, [this, after = usual(fault.lasts, kUnseenCrash)](Reply&) {
-        world_.postAt(world_.now() + after, [this] {
-          hooks_.crash(false);
-          engine_.surprise();
-        });
-      });
+      crash(call, fault);
       return;
     case FaultKind::kFrozen:
       engine_.freeze();

@@ -41,6 +41,7 @@ class FakeClient final : public EngineClient {
   /// `change` null: no answer comes back.
   void send(const Call& call, const Change& change, const Fault& fault = {});
   void suffer(const Call& call, const Fault& fault);
+  void crash(const Call& call, const Fault& fault);
   void answer(std::uint64_t id, Reply reply);
   void failLater(const Status& status, int http, Duration after = {}, bool lost = false);
 
