@@ -104,6 +104,7 @@ class GoalRunner {
     bool ok = false;
     std::optional<Reply> last;
     Status answered;  ///< the latest failure that the engine itself spoke of
+    Status waits;     ///< why the last wait was made
     Status failure;   ///< of the last call under this goal that failed
     Fault fault = Fault::kNone;
     Executor::TimerId timer = 0;
@@ -118,7 +119,8 @@ class GoalRunner {
   void send(std::size_t engine, const Call& call);
   void onReply(
       std::size_t engine, std::uint64_t generation, Goal goal, const Call& call, Reply reply);
-  void end(std::size_t engine, const Status& status);
+  /// `interrupted`: we ended it, and its engine is not to blame.
+  void end(std::size_t engine, const Status& status, bool interrupted = false);
   void fail(const Status& where);
   void settleIfDone();
   [[nodiscard]] Status located(std::size_t engine, const Status& status) const;

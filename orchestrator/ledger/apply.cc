@@ -57,6 +57,11 @@ void applyPaused(Ledger& ledger, Goal goal, bool paused) {
     ledger.foundPaused = paused;
   }
   ledger.paused = paused ? Paused::kYes : Paused::kNo;
+  if (!paused && ledger.session == Session::kOpen) {
+    // Sessions are opened on paused engines only: it restarted, or somebody resumed it. Which it
+    // was is read (P16).
+    ledger.session = Session::kUnknown;
+  }
   ledger.pausedChecked = goal == Goal::kVerified;
   if (goal == Goal::kResumed && !paused) {
     ledger.resumed = true;

@@ -20,11 +20,19 @@ Next ask(CallKind kind) {
   return next;
 }
 
-Next askAgain(CallKind kind) {
+Next askAgain(CallKind kind, Status why = {}) {
   Next next = ask(kind);
   next.kind = Next::Kind::kWait;
   next.pause = kPollPause;
+  next.status = std::move(why);
   return next;
+}
+
+Status notPaused() {
+  return Status(Code::kDeadlineExceeded,
+                "it was told to pause and still generates; it is slow to pause, or somebody else "
+                "resumed it",
+                Outcome::kApplied);
 }
 
 Next failed(Status status) {
@@ -92,7 +100,7 @@ Next paused(const Ledger& ledger, const PushFacts& facts) {
     return ask(CallKind::kPause);
   }
   if (ledger.paused != Paused::kYes) {
-    return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused)
+    return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused, notPaused())
                                         : ask(CallKind::kReadPaused);
   }
   const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
@@ -110,7 +118,7 @@ Next pausedAgain(const Ledger& ledger) {
   if (ledger.paused == Paused::kUnknown) {
     return ask(CallKind::kReadPaused);
   }
-  return ledger.pauseSent ? askAgain(CallKind::kReadPaused) : ask(CallKind::kPause);
+  return ledger.pauseSent ? askAgain(CallKind::kReadPaused, notPaused()) : ask(CallKind::kPause);
 }
 
 /// Stale close, version marker and empty session: first push and recovery take the same way.

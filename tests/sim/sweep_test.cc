@@ -7,17 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/fsm/push_table.h"
+#include "tests/sim/generator.h"
 
 namespace pushrod::sim {
 namespace {
-
-std::vector<FaultKind> allKinds() {
-  std::vector<FaultKind> kinds;
-  for (std::size_t i = 1; i < kFaultKinds; ++i) {
-    kinds.push_back(static_cast<FaultKind>(i));
-  }
-  return kinds;
-}
 
 struct Shape {
   int ranks;
@@ -34,10 +27,19 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 }
 
 /// Every how many-th run is made where runs are slow, as under a sanitizer: 1 makes all.
-std::uint64_t share() {
-  const char* text = std::getenv("PUSHROD_SIM_SHARE");
+std::uint64_t partOf(const char* variable) {
+  const char* text = std::getenv(variable);
   const std::uint64_t value = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
   return value == 0 ? 1 : value;
+}
+
+std::uint64_t share() {
+  return partOf("PUSHROD_SIM_SHARE");
+}
+
+/// The same of pairs of classes, all of which are run by hand.
+std::uint64_t classShare() {
+  return partOf("PUSHROD_SIM_CLASS_SHARE");
 }
 
 /// Small worlds completely; in larger ones every so many calls, another part for each kind.
@@ -78,7 +80,7 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.ranks = 2;
   sweep.engines = 1;
   sweep.kinds = {GetParam()};
-  sweep.seconds = allKinds();
+  sweep.seconds = everyKind();
   sweep.stride = 5 * share();
   sweep.secondStride = 7;
 
@@ -94,6 +96,24 @@ TEST_P(EveryPair, KeepsThePromises) {
       ADD_FAILURE() << failure;
     }
   }
+}
+
+// The same, complete over classes of calls: both transports.
+class EveryPairOfClasses : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(EveryPairOfClasses, KeepsThePromises) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 2;
+  sweep.kinds = {GetParam()};
+  sweep.seconds = everyKind();
+  sweep.stride = share() * classShare();
+  sweep.chunked = GetParam() == FaultKind::kPlaneFails;
+  const SweepResult result = runPairsOfClasses(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+  RecordProperty("runs", static_cast<int>(result.runs));
 }
 
 std::string nameOf(FaultKind kind) {
@@ -113,7 +133,7 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
   sweep.engines = 2;
   sweep.quarantine = true;
   sweep.kinds = {GetParam()};
-  sweep.seconds = allKinds();
+  sweep.seconds = everyKind();
   sweep.stride = 11 * share();
   sweep.secondStride = 13;
   const SweepResult result = runSweep(sweep);
@@ -124,10 +144,15 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
 
 INSTANTIATE_TEST_SUITE_P(Pairs,
                          EveryPairInQuarantine,
-                         ::testing::ValuesIn(allKinds()),
+                         ::testing::ValuesIn(everyKind()),
                          [](const auto& each) { return nameOf(each.param); });
 
-INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(allKinds()), [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(Pairs,
+                         EveryPairOfClasses,
+                         ::testing::ValuesIn(everyKind()),
+                         [](const auto& each) { return nameOf(each.param); });
+
+INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](const auto& each) {
   return nameOf(each.param);
 });
 
@@ -135,12 +160,12 @@ std::vector<Shape> shapes() {
   std::vector<Shape> list;
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (int engines = 1; engines <= 3; ++engines) {
-      for (const FaultKind kind : allKinds()) {
+      for (const FaultKind kind : everyKind()) {
         list.push_back(Shape{ranks, engines, kind});
       }
     }
   }
-  for (const FaultKind kind : allKinds()) {
+  for (const FaultKind kind : everyKind()) {
     list.push_back(Shape{2, 2, kind, true});
     list.push_back(Shape{1, 2, kind, false, true});
     list.push_back(Shape{2, 2, kind, true, true});
@@ -158,6 +183,12 @@ std::vector<Shape> shapes() {
 
 // Plans that once broke a promise.
 TEST(Regression, PlansThatOnceFailed) {
+  FaultPlan unseen{1, 1};
+  unseen.kind = FaultKind::kRestartLater;
+  unseen.k = 13;
+  FaultPlan resumed{1, 1};
+  resumed.kind = FaultKind::kResumed;
+  resumed.k = 7;
   const auto plan = [](FaultKind kind, std::uint64_t k) {
     FaultPlan made{2, 2};
     made.kind = kind;
@@ -173,11 +204,23 @@ TEST(Regression, PlansThatOnceFailed) {
                                 plan(FaultKind::kRestart, 19),
                                 plan(FaultKind::kLostReply, 27),
                                 plan(FaultKind::kVerdictLost, 37),
+                                unseen,
+                                resumed,
                                 pair}) {
     const Outcome outcome = simulate(each);
     EXPECT_TRUE(outcome.hit) << each.replay();
     for (const std::string& broken : outcome.broken) {
       ADD_FAILURE() << broken << "\n  repeat: " << each.replay();
+    }
+  }
+}
+
+// Seeds that once broke a promise, as long as they draw the same.
+TEST(Regression, SeedsThatOnceFailed) {
+  for (const std::uint64_t seed : {6448U, 53969U}) {
+    const FaultPlan plan = randomPlan(seed);
+    for (const std::string& broken : simulate(plan).broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
     }
   }
 }
