@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kAnswerMs = 30000;
+constexpr int kAnswerMs = 120000;  ///< a real server's first request takes long
 constexpr int kClosedMs = 3000;  ///< for an end that must come
 
 /// A connection that reads with a limit.
@@ -114,7 +114,7 @@ RawAnswer exchange(std::uint16_t port,
                    const std::string& target,
                    const std::string& body,
                    const std::string& type,
-                   int mayStayMs) {
+                   int watchMs) {
   RawAnswer answer;
   Connection connection(port);
   connection.write(textOf(method, target, body, type));
@@ -129,7 +129,7 @@ RawAnswer exchange(std::uint16_t port,
   answer.head = all.substr(0, end);
   answer.body = all.substr(end + 4);
   answer.status = std::stoi(answer.head.substr(answer.head.find(' ') + 1, 3));
-  while (connection.read(all, mayStayMs)) {
+  while (connection.read(all, watchMs)) {
   }
   answer.closed = connection.ended();
   return answer;

@@ -52,9 +52,10 @@ class Server:
             "nice", "-n", "5", str(python), "-m", "vllm.entrypoints.openai.api_server",
             "--model", str(model), "--served-model-name", "tiny", "--skip-tokenizer-init",
             "--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager",
-            "--max-model-len", "128", "--max-num-seqs", "4", "-tp", str(workers),
+            "--max-model-len", "128", "--max-num-seqs", "4", "--enable-scale-out", "-tp", str(workers),
             "--weight-transfer-config", '{"backend":"ipc"}']
         self.process = None
+        self.mapped = set()  # files in /dev/shm that a killed process would leave
 
     def __enter__(self):
         with open(self.log_path, "wb") as log:
@@ -90,6 +91,7 @@ class Server:
                 raise CannotStart(f"the server was not ready within {limit} s; the end of "
                                   f"{self.log_path}:\n{self.log_end()}")
             time.sleep(0.5)
+        self.mapped |= self.shared_memory()
 
     def members(self):
         """Living processes of its session."""
@@ -105,7 +107,7 @@ class Server:
         return found
 
     def shared_memory(self):
-        """Files in /dev/shm that its processes have mapped: a killed server leaves them."""
+        """Files in /dev/shm that its processes have mapped."""
         paths = set()
         for pid in self.members():
             try:
@@ -113,13 +115,13 @@ class Server:
             except OSError:
                 continue
             paths.update(line[line.index("/dev/shm/"):] for line in lines if "/dev/shm/" in line)
-        return [path for path in paths if not path.endswith(" (deleted)")]
+        return {path for path in paths if not path.endswith(" (deleted)")}
 
     def stop(self):
         """Asks it to end, then ends what is left of its processes, and removes what they left."""
         if self.process is None:
             return
-        left = self.shared_memory()
+        self.mapped |= self.shared_memory()
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -132,6 +134,6 @@ class Server:
             except ProcessLookupError:
                 pass
         self.process.wait(timeout=30)
-        for path in left:
+        for path in self.mapped:
             pathlib.Path(path).unlink(missing_ok=True)
         self.process = None
