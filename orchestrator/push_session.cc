@@ -37,15 +37,18 @@ TransportKind pushTransport(const Config& config) {
 
 }  // namespace
 
-PushSession::PushSession(Config config, Rank rank, LogSink& log)
+PushSession::PushSession(Config config, Rank rank, LogSink& log, std::string flightFolder)
     : config_(std::move(config)),
       rank_(std::move(rank)),
       log_(log),
+      flightFolder_(std::move(flightFolder)),
       metrics_(pushTransport(config_), engineNames(config_, rank_)),
       board_(config_.job, rank_.rank, rank_.size) {}
 
 PushSession::~PushSession() {
   net::runAndWait(executor_, [this] {
+    watch_.reset();
+    collector_.reset();
     driver_.reset();
     server_.reset();
     if (adapters_ != nullptr) {
@@ -74,6 +77,13 @@ Status PushSession::compose(const std::string& privateStore) {
     }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
+    recorder_ = std::make_unique<FlightRecorder>(executor_, rank_.rank, *monitor_);
+    collector_ = std::make_unique<FlightCollector>(
+        executor_, adapters_->records(), rank_, [this](std::size_t budget) {
+          return recorder_->encode(budget);
+        });
+    watch_ = std::make_unique<StallWatch>(StallWatchParts{
+        executor_, log_, board_, *recorder_, adapters_->records(), config_, rank_.rank});
     serve();
   });
   return status;
@@ -211,10 +221,19 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.onPhase = request.onPhase;
   push.engines = makeSlots(push.version, push.marker);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
+  std::vector<std::string> names;
+  for (const EngineSlot& slot : push.engines) {
+    names.push_back(slot.client->name());
+  }
+  recorder_->begin(names, [this](std::size_t engine) {
+    return driver_ == nullptr ? 0 : driver_->bytesSent(engine);
+  });
+  collector_->begin(epoch_);
+  watch_->begin(epoch_, request.version);
   DriverParts parts{executor_,
                     caller,
                     adapters_->link(),
-                    *monitor_,
+                    *recorder_,
                     config_,
                     rank_,
                     adapters_->plane(),
@@ -225,8 +244,8 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
                           ending.report.outcome == PushOutcome::kRecovered;
         keep(ending, good);
         driver_.reset();
-        ended = Ended{std::move(ending.report), ending.verdictKnown};
-        caller.stop();
+        ended = Ended{std::move(ending.report), ending.verdictKnown, {}};
+        settle(caller, ended);
       });
   driver_->start();
   if (!cancelled_.ok()) {
@@ -258,6 +277,9 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
   executor_.post([&] { begin(request, caller, result); });
   // Until the driver's end stops it: the mutex inside orders `result` before the return.
   caller.run();
+  if (!result.flight.empty()) {
+    leaveFlight(result.flight);
+  }
   if (!result.known) {
     return result.report.firstCause.prefixed(
         "the outcome of this push could not be learnt on this rank");
@@ -269,6 +291,9 @@ void PushSession::cancel(const Status& reason) {
   executor_.post([this, reason] {
     if (driver_ != nullptr) {
       driver_->cancel(reason);
+    } else if (settling_) {
+      // The push has its outcome; whoever orders the stop does not wait for a record.
+      collector_->cut();
     } else {
       cancelled_.merge(reason);
     }

@@ -19,6 +19,16 @@ TreePlace TreePlace::of(int rank, int size, int fanOut) {
   return place;
 }
 
+int levelsBelow(int rank, int size, int fanOut) {
+  int levels = 0;
+  // The first child of each has the most below it.
+  for (std::int64_t below = std::int64_t{rank} * fanOut + 1; below < size;
+       below = below * fanOut + 1) {
+    ++levels;
+  }
+  return levels;
+}
+
 bool inSubtree(int rank, int top, int fanOut) {
   while (rank > top) {
     rank = (rank - 1) / fanOut;

@@ -14,6 +14,9 @@ struct TreePlace {
   static TreePlace of(int rank, int size, int fanOut);
 };
 
+/// Levels below `rank`: 0 for one that has nobody below it.
+[[nodiscard]] int levelsBelow(int rank, int size, int fanOut);
+
 /// Whether `rank` is `top` or a rank somewhere below it.
 [[nodiscard]] bool inSubtree(int rank, int top, int fanOut);
 

@@ -17,6 +17,11 @@ constexpr std::uint32_t kRecordSlot = 1;
 constexpr std::uint32_t kChunkSlot = 2;
 constexpr unsigned kSlotBits = 8;
 
+/// Of a vote's time, at most so much is for what a rank that expired has to tell the others.
+constexpr Duration kTelling{400};
+constexpr int kTellingShare = 8;
+constexpr int kLevels = 5;  ///< enough for 32,768 ranks
+
 }  // namespace
 
 std::string VoteTree::prefix(const Rendezvous& rendezvous, std::uint64_t epoch) {
@@ -51,6 +56,7 @@ Result<std::unique_ptr<VoteTree>> VoteTree::build(Rendezvous& rendezvous,
   for (const int child : place.children) {
     if (status.ok()) {
       status = tree->addLane(tree->children_.emplace_back(), child);
+      tree->children_.back()->levels = levelsBelow(child, rendezvous.rank().size, kFanOut);
     }
   }
   if (status.ok()) {
@@ -109,6 +115,15 @@ Status VoteTree::pass(Lane& lane, const VoteRecord& record) {
   return pairs_->send(*lane.outBuffer, lane.peer, kRecordSlot, 0, kRecordBytes);
 }
 
+Deadline VoteTree::ballotsLimit(const Lane& child, Deadline deadline) {
+  if (deadline.isNever()) {
+    return deadline;
+  }
+  const Duration telling = std::min(kTelling, deadline.remaining(SteadyClock()) / kTellingShare);
+  return Deadline::at(deadline.when() -
+                      telling * (kLevels - std::min(child.levels, kLevels - 1)) / kLevels);
+}
+
 Result<VoteRecord> VoteTree::collect(const VoteKey& key,
                                      const Ballot& ballot,
                                      Interrupt& interrupt,
@@ -116,7 +131,8 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
                                      std::optional<Duration> handOver) {
   VoteRecord all = ballotRecord(key, ballot, rank_);
   for (const auto& child : children_) {
-    const auto record = take(*child, RecordKind::kBallots, key, interrupt, deadline);
+    const auto record =
+        take(*child, RecordKind::kBallots, key, interrupt, ballotsLimit(*child, deadline));
     if (!record) {
       return record.status();
     }

@@ -57,6 +57,7 @@ class VoteTree {
   /// without a round trip.
   struct Lane {
     int peer = -1;
+    int levels = 0;  ///< below a child
     RecordBytes in{};
     RecordBytes out{};
     PairSet::Buffer* inBuffer = nullptr;
@@ -73,6 +74,9 @@ class VoteTree {
   Result<VoteRecord> take(
       Lane& lane, RecordKind kind, const VoteKey& key, Interrupt& interrupt, Deadline deadline);
   Status pass(Lane& lane, const VoteRecord& record);
+  /// How long a child's ballots are waited for: the closer to the silent rank, the shorter. So the
+  /// one that expires first is the one that knows who did not vote, and it can tell the others.
+  [[nodiscard]] static Deadline ballotsLimit(const Lane& child, Deadline deadline);
   /// From all lanes below to rank 0; the verdict on the way back.
   static constexpr Duration kHandOver{5000};
 

@@ -21,9 +21,6 @@ class MixedPlane final : public DataPlane {
 
   [[nodiscard]] TransportKind kind() const override { return TransportKind::kMixed; }
 
-  /// That of the plane that ends first: the streamed one.
-  [[nodiscard]] FailurePolicy failurePolicy() const override { return streamed_->failurePolicy(); }
-
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;
   [[nodiscard]] bool ready() const override;
   Status open(Deadline deadline) override;

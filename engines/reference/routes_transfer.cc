@@ -40,6 +40,9 @@ void applyWorkerFault(const Exchange& exchange, WorkerCall& call) {
     case Action::kOkWithoutReading:
       call.receive = {ReceiveFault::Kind::kSkip, 0};
       break;
+    case Action::kCorrupt:
+      call.receive = {ReceiveFault::Kind::kCorrupt, fault.afterChunks};
+      break;
     default:
       break;
   }

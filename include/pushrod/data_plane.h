@@ -17,12 +17,6 @@ enum class TransportKind : std::uint8_t { kNccl, kIpc, kTcp, kShm, kMixed };
 /// Lower-case name as in configuration and metric labels.
 [[nodiscard]] std::string_view transportName(TransportKind kind);
 
-/// How a data pass ends when a request failed (docs/failure-model.md).
-enum class FailurePolicy : std::uint8_t {
-  kAbortChunk,   ///< nccl, tcp: end at once, the channel is dead
-  kFinishChunk,  ///< ipc, shm: latch, complete the current chunk's exchange, stop together
-};
-
 /// One engine as a channel sees it.
 struct PlaneEngine {
   std::string name;
@@ -49,7 +43,6 @@ class DataPlane {
   virtual ~DataPlane() = default;
 
   [[nodiscard]] virtual TransportKind kind() const = 0;
-  [[nodiscard]] virtual FailurePolicy failurePolicy() const = 0;
 
   /// Starts a new channel: binds what engines will connect to. Returns one `init_info` JSON text
   /// per engine, in the order of `spec.engines`. An old channel must have been aborted before.

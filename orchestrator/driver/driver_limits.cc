@@ -61,6 +61,7 @@ void PushDriver::armDrain() {
   if (drain_ != 0) {
     return;
   }
+  parts_.observer.onDrain(parts_.config.timeouts.drain);
   const TimePoint when = parts_.executor.now() + parts_.config.timeouts.drain;
   drain_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
     if (alive.expired()) {

@@ -13,6 +13,9 @@ std::string contentWord(const Ledger& ledger) {
   if (ledger.reach == Reach::kLost || (ledger.dropped && ledger.silent)) {
     return "lost";
   }
+  if (ledger.proof == Proof::kDiffers) {
+    return "mixed";
+  }
   if (ledger.proved) {
     return "current";
   }
@@ -91,6 +94,7 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   if (ledger.session != Session::kUnknown) {
     report.session = ledger.session == Session::kOpen ? "open" : "closed";
   }
+  report.content = contentOf(slot);
   report.replyLag = ledger.lag;
   report.bytes = engineBytes_[index];
   if (!ledger.error.ok()) {
@@ -141,6 +145,8 @@ PushReport PushDriver::buildReport() const {
   report.firstCause = state_.first;
   report.notes = state_.first.notes();
   report.notes.insert(report.notes.end(), dropNotes_.begin(), dropNotes_.end());
+  const std::vector<std::string> contents = contentNotes();
+  report.notes.insert(report.notes.end(), contents.begin(), contents.end());
   for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
     const EngineSlot& slot = runner_.slots()[i];
     report.engines.push_back(engineReport(slot, i));
@@ -166,19 +172,8 @@ void PushDriver::finish() {
       parts_.plane->releaseBuffers();
     }
   }
-  if (state_.leader) {
-    // After a vote as well: this rank may leave at once, and its leaving can reach the others
-    // before the vote's own answer.
-    Verdict word;
-    if (finalVote_) {
-      word = *finalVote_;
-    } else {
-      word.decision = Decision::kFail;
-    }
-    if (state_.failed) {
-      word.first = state_.first;
-    }
-    parts_.link.publishVerdict(push_.epoch, word);
+  if (!wordTold_) {
+    tellWord();
   }
   readmit();
   PushReport report = buildReport();

@@ -22,23 +22,43 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
   if (epoch != push_.epoch) {
     return;
   }
+  parts_.observer.onLink({LinkNews::Kind::kVerdict, false, 0, verdict.first});
   word_ = verdict;
   if (state_.agreementDead) {
     adoptWord();
     endWordWait();
     return;
   }
-  if (state_.phase != Phase::kVerdict) {
+  if (state_.phase == Phase::kVerdict && lostVote_ != 0) {
+    disarm(lostVote_);
+    feed(toldGo() ? Event{EventKind::kVerdict, Status(), verdict}
+                  : Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
+  }
+}
+
+/// At the end, after a vote as well: this rank may leave at once, and its leaving can reach the
+/// others before the vote's own answer. Before the last clean-up where votes are dead: the others
+/// wait for nothing else.
+void PushDriver::tellWord() {
+  if (!state_.leader) {
     return;
   }
-  if (verdict.decision == Decision::kGo) {
-    finalWord_ = verdict;
+  Verdict word;
+  if (finalVote_) {
+    word = *finalVote_;
+  } else {
+    word.decision = Decision::kFail;
   }
-  if (lostVote_ != 0) {
-    disarm(lostVote_);
-    feed(finalWord_ ? Event{EventKind::kVerdict, Status(), *finalWord_}
-                    : Event{EventKind::kVoteFailed, lostVoteStatus_, {}});
+  if (state_.failed) {
+    word.first = state_.first;
   }
+  wordTold_ = true;
+  parts_.observer.onLink({LinkNews::Kind::kVerdict, true, -1, word.first});
+  parts_.link.publishVerdict(push_.epoch, word);
+}
+
+bool PushDriver::toldGo() const {
+  return word_ && word_->decision == Decision::kGo;
 }
 
 /// The push's outcome is known after all, and all ranks carry rank 0's first cause: what this one

@@ -122,6 +122,16 @@ void GoalRunner::drop(std::size_t engine, Deadline deadline) {
       });
 }
 
+Status GoalRunner::blame(std::size_t engine, const Status& status) {
+  Ledger& ledger = slots_[engine].ledger;
+  // What it was proved by is worth nothing any more, nor is a resend without an empty session.
+  ledger.proof = Proof::kDiffers;
+  ledger.proved = false;
+  ledger.needsEmpty = true;
+  end(engine, status);
+  return located(engine, status);
+}
+
 void GoalRunner::cancel(const Status& reason) {
   if (!running_ || !cancelReason_.ok()) {
     return;
@@ -267,6 +277,9 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
   if (call.kind == CallKind::kResume) {
     // A lost answer must leave time for the read that tells whether it was done.
     limit = Deadline::after(executor_, track.deadline.remaining(executor_) / 2);
+  }
+  if (hooks_.sent) {
+    hooks_.sent(engine, track.goal, call, limit);
   }
   slot.client->call(call,
                     limit,

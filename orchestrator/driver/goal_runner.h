@@ -33,6 +33,8 @@ class GoalRunner {
     std::function<void(Goal, const Status&)> settled;
     /// An engine failed `updated` while others are still at it.
     std::function<void(const Status&)> early;
+    /// Before every call.
+    std::function<void(std::size_t engine, Goal, const Call&, Deadline)> sent;
     /// After every reply, the ledger already brought up to date.
     std::function<void(std::size_t engine, Goal, const Call&, const Reply&)> observed;
   };
@@ -64,6 +66,10 @@ class GoalRunner {
   /// Goes on without an engine: it is closed under `deadline`, beside whatever the others do, and
   /// counts for no goal. Only the last ones, resumed and closed, wait for it.
   void drop(std::size_t engine, Deadline deadline);
+
+  /// After a goal was reached: this engine has failed it all the same.
+  /// Returns the failure with its place.
+  Status blame(std::size_t engine, const Status& status);
 
   /// Engines resumed at a time; 0: all at once.
   void setWave(std::size_t wave) { wave_ = wave; }

@@ -90,6 +90,9 @@ class PushDriver final : public RankLinkListener {
 
   [[nodiscard]] const Manifest* manifest() const { return manifest_.get(); }
 
+  /// Payload written to an engine in this pass so far, all its workers together.
+  [[nodiscard]] std::uint64_t bytesSent(std::size_t engine) const;
+
  private:
   void feed(const Event& event);
   void perform(const Action& action);
@@ -118,9 +121,13 @@ class PushDriver final : public RankLinkListener {
   Status takeManifest(std::shared_ptr<const Manifest> manifest);
   void countBytes();
   void abortChannel(const Status& reason);
+  void stopPeers(const Status& reason);
   void holdLostVote(const Status& status);
   /// Whether the outcome of the last vote may still come over the link.
   [[nodiscard]] bool rankZeroWillTell() const;
+  void tellWord();
+  /// Rank 0 has told that the push is good to its end.
+  [[nodiscard]] bool toldGo() const;
   void adoptWord();
   void awaitWord();
   void endWordWait();
@@ -136,6 +143,23 @@ class PushDriver final : public RankLinkListener {
   void countChunk(const EngineSlot& slot, const Call& call, const Reply& reply);
   void openChannel();
   void takeChannelSlots();
+
+  // Copies on several ranks (driver_copies.cc).
+  [[nodiscard]] std::string copiesText() const;
+  [[nodiscard]] std::uint64_t copiesDigest() const;
+  [[nodiscard]] std::string compareCopies(const std::string& rank0);
+  void nameDifferingRanks(Verdict& verdict);
+
+  // The engines' content (driver_content.cc).
+  [[nodiscard]] bool checksumsDue() const;
+  void expectContent();
+  [[nodiscard]] bool mustHash() const;
+  void takeDigests(const std::shared_ptr<const transports::ContentDigests>& digests);
+  Status compareReplicas();
+  void markEqual(const std::vector<std::size_t>& engines);
+  Status blameCopy(std::size_t engine, std::size_t other);
+  [[nodiscard]] std::vector<std::string> contentNotes() const;
+  [[nodiscard]] std::optional<std::string> contentOf(const EngineSlot& slot) const;
 
   // Goals.
   void startGoal();
@@ -187,7 +211,9 @@ class PushDriver final : public RankLinkListener {
   std::vector<std::uint64_t> engineBytes_;  ///< of the last pass
   std::vector<std::size_t> channelSlots_;   ///< which engine each place of the channel is
   std::vector<std::string> dropNotes_;
-  DecideInput voteInput_;  ///< what the vote under way is decided from
+  std::vector<std::uint64_t> copies_;  ///< digests of the step's tensors so far
+  bool copiesCompared_ = false;        ///< with rank 0's, since the last vote
+  DecideInput voteInput_;              ///< what the vote under way is decided from
 
   Deadline workDeadline_ = Deadline::never();
   Deadline hardDeadline_ = Deadline::never();
@@ -199,8 +225,8 @@ class PushDriver final : public RankLinkListener {
   Status lostVoteStatus_;
   bool rankZeroLost_ = false;
   std::optional<Verdict> finalVote_;  ///< what the last vote came to, here
-  std::optional<Verdict> finalWord_;  ///< the same, as rank 0 told it on the link
   std::optional<Verdict> word_;       ///< whatever rank 0 has told of this push's end
+  bool wordTold_ = false;             ///< on rank 0: it has
   Executor::TimerId wordWait_ = 0;
   Status overslept_;  ///< not ok: this rank was stopped for longer than the others wait
   Status prepareError_;
@@ -213,6 +239,7 @@ class PushDriver final : public RankLinkListener {
   bool announced_ = false;  ///< a channel is announced and not yet opened
   bool verdictUnknown_ = false;
   bool cancelled_ = false;
+  Status cancelReason_;
   bool peerLost_ = false;
   bool finished_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

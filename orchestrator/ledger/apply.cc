@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "orchestrator/ledger/ledger.h"
 
 namespace pushrod::orchestrator {
@@ -201,6 +203,21 @@ void applySetVersion(
   }
 }
 
+void applyChecksums(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
+  if (!reply.status.ok() || reply.checksums == nullptr) {
+    return;
+  }
+  ledger.checksums = reply.checksums;
+  ContentFinding finding = compareWithSent(*reply.checksums, *ledger.identity, facts.digests.get());
+  ledger.proof = finding.proof;
+  ledger.proofText = std::move(finding.text);
+  if (ledger.proof == Proof::kDiffers) {
+    // Its label proves nothing any more, and what it holds is cleared before a resend.
+    ledger.proved = false;
+    ledger.needsEmpty = true;
+  }
+}
+
 void applyFailure(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts& facts) {
   if (reply.lost) {
     ledger.reach = Reach::kLost;
@@ -275,6 +292,9 @@ Ledger Ledger::forNextAttempt() const {
   next.flushed = false;
   next.proved = false;
   next.verifyRead = false;
+  next.checksums = nullptr;
+  next.proof = Proof::kNone;
+  next.proofText.clear();
   next.pausedChecked = false;
   next.error = Status();
   // The first attempt may have stored the version, and the engine may have restarted since.
@@ -332,6 +352,7 @@ Ledger apply(
       applyWake(ledger, call, reply);
       break;
     case CallKind::kChecksums:
+      applyChecksums(ledger, reply, facts);
       break;
   }
   applyFailure(ledger, goal, reply, facts);

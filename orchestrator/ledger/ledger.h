@@ -13,6 +13,7 @@
 
 #include "orchestrator/fsm/fault.h"
 #include "orchestrator/fsm/goal.h"
+#include "orchestrator/ledger/content.h"
 
 namespace pushrod::orchestrator {
 
@@ -64,6 +65,9 @@ struct Ledger {
   bool flushed = false;
   bool proved = false;  ///< reported the pushed version after this push's own finish
   bool verifyRead = false;
+  std::shared_ptr<const Checksums> checksums;  ///< as the engine told them after its finish
+  Proof proof = Proof::kNone;                  ///< of its content
+  std::string proofText;                       ///< why it is no proof
   bool pausedChecked = false;
   bool resumed = false;
   bool resumeAsked = false;
@@ -86,6 +90,8 @@ struct PushFacts {
   VersionMarker markerMode = VersionMarker::kAuto;
   bool verify = true;  ///< false: push.verify is none
   bool flush = true;
+  bool checksums = false;  ///< the content is to be proved as well, where the release can
+  std::shared_ptr<const transports::ContentDigests> digests;  ///< of what was sent; null: none
   Wake wake = Wake::kFalse;
   std::string engine;         ///< name, for texts
   bool anyStartSent = false;  ///< P3: on any engine of this push

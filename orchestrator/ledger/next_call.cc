@@ -217,6 +217,9 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
   if (facts.verify && !ledger.verifyRead) {
     return ask(CallKind::kReadVersion);
   }
+  if (ledger.proof == Proof::kDiffers) {
+    return failed(Status(Code::kDataMismatch, ledger.proofText, Outcome::kApplied));
+  }
   if (facts.verify && !ledger.proved) {
     return failed(otherVersion(ledger, facts));
   }
@@ -228,7 +231,10 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
         "somebody else resumed it in the middle of the push; its caches may hold values "
         "of half loaded weights");
   }
-  return reached();
+  // Last: it reads every weight, which is for an engine that is sound otherwise.
+  const bool asks = facts.checksums && ledger.identity != nullptr &&
+                    ledger.identity->features.hasChecker && ledger.checksums == nullptr;
+  return asks ? ask(CallKind::kChecksums) : reached();
 }
 
 /// After a resume without a usable answer: whether it acted, and that it is still the same engine,

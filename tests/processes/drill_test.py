@@ -212,9 +212,10 @@ class AtTensors(DrillCase):
 
 
 class OneCause(DrillCase):
-    def causes(self, at, kind, **more):
+    def causes(self, at, kind, engine_faults=(), **more):
         """The first causes that the living ones of four ranks print."""
         engine = self.engine(f"e{len(self.engines)}")
+        engine.faults(*engine_faults)
         plan = self.folder / f"plan-{time.monotonic_ns()}.json"
         plan.write_text(json.dumps({"repeat": REPEAT, "pushes": [{"version": "1", "faults": [
             {"rank": 2, "at": at, "kind": kind, **more}]}]}))
@@ -233,6 +234,13 @@ class OneCause(DrillCase):
             found = self.causes({"after": "last_tensor"}, "exit")
             self.assertEqual(len(found), 1, found)
             self.assertIn("rank 2 is gone", found.pop())
+
+    def test_a_rank_that_hangs_while_rank_0_has_a_session_to_close(self):
+        # The others have rank 0's word before its last clean-up, which may take its time.
+        close = {"route": "finish_weight_update", "nth": "every", "do": "delay", "seconds": 3}
+        found = self.causes({"phase": "agree"}, "hang", [close], seconds=60)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("hearing from rank 2 took longer", found.pop())
 
 
 class Streams(DrillCase):

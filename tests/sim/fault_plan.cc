@@ -63,7 +63,7 @@ std::string FaultPlan::replay() const {
                                      : " --second " + std::string(faultName(second)) +
                                            " --second-k " + std::to_string(secondK)) +
          (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "") +
-         (chunked ? " --chunked" : "");
+         (chunked ? " --chunked" : "") + (pass ? " --pass" : "");
 }
 
 }  // namespace pushrod::sim

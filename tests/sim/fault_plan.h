@@ -56,6 +56,8 @@ struct FaultPlan {
   bool quarantine = false;  ///< engines.on_loss: quarantine, with push.wave: 1
   bool chunked = false;     ///< transport shm: an update for each chunk, packed on two hosts
 
+  bool pass = false;  ///< push.stop: pass
+
   /// The command that repeats this run.
   [[nodiscard]] std::string replay() const;
 };

@@ -16,6 +16,11 @@ Verdict count(const std::vector<Ballot>& ballots) {
     if (verdict.first.ok() && !ballots[rank].status.ok()) {
       verdict.first = ballots[rank].status;
     }
+    if (!ballots[rank].status.ok()) {
+      verdict.failing.push_back(static_cast<int>(rank));
+      ++verdict.failingCount;
+    }
+    verdict.stopped = verdict.stopped || ballots[rank].stopped;
     if (verdict.digestsEqual && ballots[rank].digest != ballots.front().digest) {
       verdict.digestsEqual = false;
       verdict.differingRank = static_cast<int>(rank);

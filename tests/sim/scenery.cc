@@ -24,6 +24,7 @@ Config theConfig(const FaultPlan& plan) {
     config.engines.onLoss = OnLoss::kQuarantine;
     config.push.wave = 1;
   }
+  config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
   config.transport.kind = TransportKind::kTcp;
   // Steps of one tensor too many for a layer: a pass can break in the middle of one.
   config.transport.buffer = 20;

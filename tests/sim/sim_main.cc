@@ -18,6 +18,10 @@ int main(int argc, char** argv) {
       plan.quarantine = true;
       continue;
     }
+    if (flag == "--pass") {
+      plan.pass = true;
+      continue;
+    }
     if (flag == "--chunked") {
       plan.chunked = true;
       continue;

@@ -41,10 +41,6 @@ class SimPlane final : public DataPlane {
     return chunks_ == nullptr ? TransportKind::kTcp : TransportKind::kShm;
   }
 
-  [[nodiscard]] FailurePolicy failurePolicy() const override {
-    return chunks_ == nullptr ? FailurePolicy::kAbortChunk : FailurePolicy::kFinishChunk;
-  }
-
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;
   [[nodiscard]] bool ready() const override;
   Status open(Deadline deadline) override;

@@ -48,6 +48,7 @@ SweepResult runSweep(const Sweep& sweep) {
   plan.oldProfile = sweep.oldProfile;
   plan.quarantine = sweep.quarantine;
   plan.chunked = sweep.chunked;
+  plan.pass = sweep.pass;
   (void)runOne(plan, result);
   for (const FaultKind kind : sweep.kinds) {
     plan.kind = kind;

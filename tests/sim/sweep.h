@@ -19,6 +19,7 @@ struct Sweep {
   bool oldProfile = false;
   bool quarantine = false;
   bool chunked = false;
+  bool pass = false;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };

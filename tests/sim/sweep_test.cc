@@ -26,6 +26,7 @@ struct Shape {
   bool oldProfile = false;
   bool quarantine = false;
   bool chunked = false;
+  bool pass = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -60,6 +61,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.oldProfile = shape.oldProfile;
   sweep.quarantine = shape.quarantine;
   sweep.chunked = shape.chunked;
+  sweep.pass = shape.pass;
   sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
@@ -79,8 +81,14 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.seconds = allKinds();
   sweep.stride = 5 * share();
   sweep.secondStride = 7;
-  for (const bool chunked : {false, true}) {
-    sweep.chunked = chunked;
+
+  struct Way {
+    bool chunked, pass;
+  };
+
+  for (const Way way : {Way{false, false}, Way{true, false}, Way{false, true}}) {
+    sweep.chunked = way.chunked;
+    sweep.pass = way.pass;
     const SweepResult result = runSweep(sweep);
     for (const std::string& failure : result.failures) {
       ADD_FAILURE() << failure;
@@ -141,6 +149,9 @@ std::vector<Shape> shapes() {
     list.push_back(Shape{2, 2, kind, false, false, true});
     list.push_back(Shape{3, 2, kind, false, false, true});
     list.push_back(Shape{2, 3, kind, false, true, true});
+    list.push_back(Shape{2, 2, kind, false, false, false, true});
+    list.push_back(Shape{3, 2, kind, true, true, false, true});
+    list.push_back(Shape{2, 2, kind, false, false, true, true});
   }
   return list;
 }
@@ -169,6 +180,28 @@ TEST(Regression, PlansThatOnceFailed) {
       ADD_FAILURE() << broken << "\n  repeat: " << each.replay();
     }
   }
+}
+
+// P33: with push.stop: pass, a failure that is no source's own leaves no rank's pass unfinished.
+TEST(StopPass, APassThatFailsInTheMiddleReachesItsEnd) {
+  int passes = 0;
+  for (const FaultKind kind : {FaultKind::kPlaneFails, FaultKind::k5xxBefore}) {
+    for (FaultPlan plan{3, 2, kind, 1}; plan.k < 400; ++plan.k) {
+      plan.pass = true;
+      const Outcome outcome = simulate(plan);
+      for (const std::string& broken : outcome.broken) {
+        ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+      }
+      if (!outcome.hit) {
+        break;
+      }
+      EXPECT_FALSE(outcome.rows.contains("pass-cut")) << plan.replay();
+      EXPECT_EQ(outcome.rows.contains("pass-on"), outcome.rows.contains("pass-over"))
+          << plan.replay();
+      passes += outcome.rows.contains("pass-on") ? 1 : 0;
+    }
+  }
+  EXPECT_GE(passes, 4);
 }
 
 // The sweep would prove nothing if it left nobody out: an engine that dies in any phase is, and the
@@ -210,6 +243,7 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   }
   name += each.param.oldProfile ? "_old" : "";
   name += each.param.quarantine ? "_quarantine" : "";
+  name += each.param.pass ? "_pass" : "";
   return each.param.chunked ? name + "_chunked" : name;
 });
 

@@ -48,8 +48,6 @@ class ShmPlane final : public DataPlane, public ChunkUpdates {
 
   [[nodiscard]] TransportKind kind() const override { return TransportKind::kShm; }
 
-  [[nodiscard]] FailurePolicy failurePolicy() const override { return FailurePolicy::kFinishChunk; }
-
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;
   [[nodiscard]] bool ready() const override;
   Status open(Deadline deadline) override;

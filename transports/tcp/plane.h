@@ -34,8 +34,6 @@ class TcpPlane final : public DataPlane {
 
   [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
 
-  [[nodiscard]] FailurePolicy failurePolicy() const override { return FailurePolicy::kAbortChunk; }
-
   /// With transport.bind "auto" (and for a wildcard) host names of engine URLs are looked up by the
   /// system's resolver; numeric ones and localhost are not.
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/wire.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "ranks/link_frame.h"
@@ -86,6 +88,21 @@ TEST(VoteRecordTest, DigestsNameARankThatDiffersFromRankZero) {
     EXPECT_EQ(verdict.differingRank, expected);
     EXPECT_EQ(verdict.digestsEqual, expected < 0);
   }
+}
+
+TEST(TreePlaceTest, LevelsBelowAreOneMoreThanThoseOfTheDeepestChild) {
+  for (const int fanOut : {2, 8}) {
+    for (const int size : {1, 2, 9, 10, 73, 74, 600}) {
+      for (int rank = 0; rank < size; ++rank) {
+        int deepest = -1;
+        for (const int child : TreePlace::of(rank, size, fanOut).children) {
+          deepest = std::max(deepest, levelsBelow(child, size, fanOut));
+        }
+        EXPECT_EQ(levelsBelow(rank, size, fanOut), deepest + 1) << rank << " of " << size;
+      }
+    }
+  }
+  EXPECT_EQ(levelsBelow(0, 10000, 8), 5);
 }
 
 TEST(TreePlaceTest, EveryRankButTheRootHasAParentThatKnowsIt) {

@@ -18,8 +18,6 @@ class NotingPlane final : public DataPlane {
 
   [[nodiscard]] TransportKind kind() const override { return TransportKind::kTcp; }
 
-  [[nodiscard]] FailurePolicy failurePolicy() const override { return FailurePolicy::kAbortChunk; }
-
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override {
     std::vector<std::string> texts;
     for (const PlaneEngine& engine : spec.engines) {

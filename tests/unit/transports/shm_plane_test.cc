@@ -277,10 +277,9 @@ TEST(ShmPlane, DeviceMemoryIsRefused) {
   EXPECT_THAT(refused.message(), HasSubstr("transport shm"));
 }
 
-TEST(ShmPlane, FinishesItsChunksAndIsNoStream) {
+TEST(ShmPlane, TakesChunksAndIsNoStream) {
   ShmPlane plane(optionsOf(100));
   EXPECT_EQ(plane.kind(), TransportKind::kShm);
-  EXPECT_EQ(plane.failurePolicy(), FailurePolicy::kFinishChunk);
   EXPECT_TRUE(plane.takes("e1"));
   EXPECT_FALSE(plane.takes("other"));
   EXPECT_EQ(plane.updateInfo(Manifest{}).status().code(), Code::kInternal);
