@@ -107,15 +107,17 @@ class Server:
         return found
 
     def shared_memory(self):
-        """Files in /dev/shm that its processes have mapped."""
-        paths = set()
+        """Files in /dev/shm that its processes have mapped; by number, since a semaphore is mapped
+        under the name that it had before it got its own."""
+        numbers = set()
         for pid in self.members():
             try:
                 lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
             except OSError:
                 continue
-            paths.update(line[line.index("/dev/shm/"):] for line in lines if "/dev/shm/" in line)
-        return {path for path in paths if not path.endswith(" (deleted)")}
+            numbers.update(int(line.split()[4]) for line in lines if "/dev/shm/" in line)
+        with os.scandir("/dev/shm") as entries:
+            return {pathlib.Path(entry.path) for entry in entries if entry.inode() in numbers}
 
     def stop(self):
         """Asks it to end, then ends what is left of its processes, and removes what they left."""
@@ -135,5 +137,5 @@ class Server:
                 pass
         self.process.wait(timeout=30)
         for path in self.mapped:
-            pathlib.Path(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         self.process = None
