@@ -218,7 +218,8 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
                     config_,
                     rank_,
                     adapters_->plane(),
-                    adapters_->chunks()};
+                    adapters_->chunks(),
+                    adapters_->owned()};
   driver_ = std::make_unique<PushDriver>(
       parts, std::move(push), [this, &caller, &ended](PushDriver::Ending ending) {
         const bool good = ending.report.outcome == PushOutcome::kDone ||
@@ -253,7 +254,8 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
                                   *request.weights,
                                   config_.push,
                                   rank_.rank,
-                                  adapters_->chunks()});
+                                  adapters_->chunks(),
+                                  adapters_->owned()});
   Ended result;
   executor_.post([&] { begin(request, caller, result); });
   // Until the driver's end stops it: the mutex inside orders `result` before the return.

@@ -74,6 +74,7 @@ class Link final : public RankLink {
 
   void setPosition(const VoteKey& position) override;
   void stop(const VoteKey& key, const Status& reason) override;
+  void halt(const VoteKey& key, const Status& reason) override;
   void publishVerdict(std::uint64_t epoch, const Verdict& verdict) override;
 
  private:
@@ -108,6 +109,7 @@ class Link final : public RankLink {
   bool handleWelcome(Id id, const LinkFrame& frame);
   bool handleBeat(Id id, const LinkFrame& frame);
   bool handleStop(Id id, const LinkFrame& frame);
+  bool handleHalt(Id id, const LinkFrame& frame);
   bool handleLost(Id id, const LinkFrame& frame);
   bool handleVerdict(Id id, const LinkFrame& frame);
   /// Whether beats of that connection may tell of `rank`.

@@ -69,7 +69,7 @@ Result<LinkFrame> decodeLinkFrame(std::string_view body) {
     frame.positions.push_back(readPosition(reader));
   }
   if (!reader.finished() || count > kMaxPositions ||
-      kind > static_cast<std::uint8_t>(LinkKind::kVerdict)) {
+      kind > static_cast<std::uint8_t>(LinkKind::kHalt)) {
     return Status(Code::kUnavailable, "a message of the rank link is malformed");
   }
   frame.kind = static_cast<LinkKind>(kind);

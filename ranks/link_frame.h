@@ -22,6 +22,7 @@ enum class LinkKind : std::uint8_t {
   kStop,     ///< rank failed inside key
   kLost,     ///< rank is gone
   kVerdict,  ///< from rank 0: its final word on push `epoch`
+  kHalt,     ///< the pass of key cannot succeed, as rank found
 };
 
 /// Where a rank is, as the sender of a beat knows it.

@@ -56,6 +56,8 @@ bool Link::handle(Id id, const LinkFrame& frame) {
       return greeted && handleLost(id, frame);
     case LinkKind::kVerdict:
       return greeted && handleVerdict(id, frame);
+    case LinkKind::kHalt:
+      return greeted && handleHalt(id, frame);
   }
   return false;
 }
@@ -146,6 +148,18 @@ bool Link::handleStop(Id id, const LinkFrame& frame) {
   peers_.sendToAll(frame, id);
   if (listener_ != nullptr) {
     listener_->onStop(frame.rank, frame.key, frame.status);
+  }
+  return true;
+}
+
+bool Link::handleHalt(Id id, const LinkFrame& frame) {
+  const Peer& peer = *peers_.find(id);
+  if (!peer.above && !speaksFor(peer, frame.rank)) {
+    return false;
+  }
+  peers_.sendToAll(frame, id);
+  if (listener_ != nullptr) {
+    listener_->onHalt(frame.rank, frame.key, frame.status);
   }
   return true;
 }
@@ -244,6 +258,15 @@ void Link::stop(const VoteKey& key, const Status& reason) {
   frame.key = key;
   frame.status = reason;
   lastStop_ = frame;
+  peers_.sendToAll(frame, std::nullopt);
+}
+
+void Link::halt(const VoteKey& key, const Status& reason) {
+  LinkFrame frame;
+  frame.kind = LinkKind::kHalt;
+  frame.rank = options_.rank;
+  frame.key = key;
+  frame.status = reason;
   peers_.sendToAll(frame, std::nullopt);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <pushrod/deadline.h>
 #include <pushrod/result.h>
@@ -43,9 +44,10 @@ struct Verdict {
   int differingRank = -1;  ///< a rank whose digest is not rank 0's, the lowest known; -1 when equal
 };
 
-/// Agreement of all trainer ranks: small votes and one-to-all texts over a tree, with interruption.
-/// vote, share and open block the calling thread (one at a time); interrupt is for any other
-/// thread. Every call ends by its deadline (plus one poll interval), whatever other ranks do.
+/// Agreement of all trainer ranks: small votes, one-to-all and all-to-one texts over a tree, with
+/// interruption. vote, share, collect and open block the calling thread (one at a time); interrupt
+/// is for any other thread. Every call ends by its deadline (plus one poll interval), whatever
+/// other ranks do.
 class Agreement {
  public:
   Agreement() = default;
@@ -62,6 +64,10 @@ class Agreement {
   virtual Result<Verdict> vote(const VoteKey& key, const Ballot& ballot, Deadline deadline) = 0;
   /// Rank 0's bytes on every rank. `bytes` is ignored on the others. At most 64 MiB.
   virtual Result<std::string> share(const VoteKey& key, std::string bytes, Deadline deadline) = 0;
+  /// Every rank's bytes on rank 0, by rank; an empty list on the others. At most 64 MiB together.
+  virtual Result<std::vector<std::string>> collect(const VoteKey& key,
+                                                   std::string bytes,
+                                                   Deadline deadline) = 0;
   /// Ends the current or the next call of push `epoch` with `reason`, its open() included even if
   /// that has not begun. Sticky until the open() of another push. Any thread, never blocks.
   virtual void interrupt(std::uint64_t epoch, const Status& reason) noexcept = 0;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pushrod/agreement.h>
 #include <pushrod/tensor.h>
@@ -22,6 +23,10 @@ struct CallerRequest {
   std::string bytes;  ///< kShare, kPrepare: what rank 0 says
   Deadline deadline = Deadline::never();
   std::shared_ptr<const Manifest> manifest;  ///< kPrepare, kSourceBegin: what will be passed
+  /// kPrepare, kChannelOpen, where several ranks send: rank 0's `invitation` goes to all, and what
+  /// they answer comes back to it. A kChannelOpen that exchanges opens nothing yet.
+  bool exchange = false;
+  std::string invitation;
 };
 
 /// What became of it; `status` is ok when it was done.
@@ -33,9 +38,12 @@ struct CallerResult {
   bool end = false;                          ///< kSourceNext: the pass is over
   /// kSourceNext: the tensor was gathered, but is not the one declared. `status` is ok then.
   Status mismatch;
-  Status prepared;                  ///< kPrepare: what this rank's own first buffers came to
-  std::uint64_t bytesGathered = 0;  ///< kSourceNext
-  std::string note;                 ///< kSourceNext at the end: a remark worth one warning
+  bool exchange = false;             ///< this was an exchange
+  std::string invitation;            ///< of it: rank 0's text
+  std::vector<std::string> answers;  ///< of it, on rank 0: what each rank answers
+  Status prepared;                   ///< kPrepare: what this rank's own first buffers came to
+  std::uint64_t bytesGathered = 0;   ///< kSourceNext
+  std::string note;                  ///< kSourceNext at the end: a remark worth one warning
 };
 
 /// The trainer's thread as the driver sees it: one action at a time, one completion each, in

@@ -7,6 +7,7 @@
 #include "orchestrator/fsm/decide.h"
 #include "transports/chunk_plan.h"
 #include "transports/manifest_check.h"
+#include "transports/owner_runs.h"
 
 namespace pushrod::orchestrator {
 
@@ -103,6 +104,10 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       }
       break;
     case ActionKind::kChannelOpen:
+      if (result.exchange) {
+        onExchanged(result);
+        return;
+      }
       if (result.status.ok()) {
         parts_.observer.onChannel(true);
       }
@@ -118,6 +123,10 @@ Status PushDriver::takeManifest(std::shared_ptr<const Manifest> manifest) {
   manifestText_ = transports::manifestText(*manifest_);
   manifestDigest_ = common::fnv1a(manifestText_);
   parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
+  if (Status owned = transports::checkOwners(*manifest_, parts_.owned != nullptr, parts_.rank.size);
+      !owned.ok()) {
+    return owned;
+  }
   if (push_.earlierNames == nullptr || parts_.config.push.partial) {
     return Status();
   }
@@ -183,6 +192,11 @@ void PushDriver::startVote() {
   request.ballot.status = state_.local;
   if (state_.stage == Stage::kConfigVote && !push_.refusal.ok()) {
     request.ballot.status.merge(mine(push_.refusal));
+  }
+  if (parts_.owned != nullptr && !state_.local.ok() &&
+      (state_.phase == Phase::kStream || state_.phase == Phase::kAgree)) {
+    // An engine that reads from this rank must not wait for what will not come.
+    abortChannel(state_.local);
   }
   request.ballot.digest = digest();
   request.deadline = voteDeadline();
@@ -287,6 +301,10 @@ Result<Plan> PushDriver::makePlan() {
   for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
     plan.steps.push_back(end);
   }
+  if (parts_.owned != nullptr) {
+    const Status planned = planRuns(plan);
+    return planned.ok() ? Result<Plan>(std::move(plan)) : planned;
+  }
   if (Status planned = planChunks(plan); !planned.ok()) {
     return planned;
   }
@@ -315,10 +333,18 @@ void PushDriver::startPrepare(const Status& refusal) {
   request.key = key();
   request.deadline = voteDeadline();
   request.manifest = manifest_;
+  request.exchange = parts_.owned != nullptr;
   prepareError_ = refusal;
   if (state_.leader && refusal.ok()) {
     Result<Plan> plan = makePlan();
-    const Status announced = plan.ok() ? announceChannel() : plan.status();
+    Status announced = plan.status();
+    if (plan.ok() && request.exchange) {
+      Result<std::string> invitation = inviteSources();
+      announced = invitation.status();
+      request.invitation = invitation.ok() ? std::move(*invitation) : std::string();
+    } else if (plan.ok()) {
+      announced = announceChannel();
+    }
     if (announced.ok()) {
       request.bytes = plan->encode();
     } else {
@@ -334,13 +360,22 @@ void PushDriver::onPrepared(const CallerResult& result) {
     return;
   }
   Status status = prepareError_;
+  if (state_.leader && status.ok()) {
+    const bool kept = result.invitation == transports::OwnedStreams::kKeep;
+    if (const Status taken = takeAnswers(result); !taken.ok() && kept) {
+      // Built anew when the engines are told of it.
+      parts_.plane->abort(taken);
+    } else if (!taken.ok()) {
+      status = mine(taken);
+    }
+  }
   if (!result.prepared.ok()) {
     status.merge(mine(result.prepared));
   }
   Result<Plan> plan = Plan::decode(result.bytes, manifest_->tensors.size());
   if (plan.ok()) {
     state_.steps = plan->steps;
-    state_.packs = !state_.leader && plan->packs(parts_.rank.rank);
+    state_.packs = !state_.leader && (plan->packs(parts_.rank.rank) || ownsSome());
   } else {
     status.merge(mine(plan.status()));
   }

@@ -41,13 +41,17 @@ Status PushDriver::planChunks(Plan& plan) {
 void PushDriver::expectChunks() {
   std::vector<std::string> names;
   for (EngineSlot& slot : runner_.slots()) {
-    slot.facts.chunksReady = 0;
+    // An owner's run is read as it is sent; only chunks must be packed first.
+    slot.facts.chunksReady = parts_.owned != nullptr ? 1 : 0;
     if (slot.facts.chunkBodies != nullptr && !slot.ledger.dropped) {
       names.push_back(slot.client->name());
     }
   }
   if (parts_.chunks != nullptr) {
     parts_.chunks->expect(names);
+  }
+  if (parts_.owned != nullptr) {
+    parts_.owned->expect(names);
   }
 }
 
@@ -64,7 +68,13 @@ void PushDriver::releaseChunks() {
 }
 
 void PushDriver::countChunk(const EngineSlot& slot, const Call& call, const Reply& reply) {
-  if (call.kind == CallKind::kUpdate && reply.status.ok() && slot.facts.chunkBodies != nullptr) {
+  if (call.kind != CallKind::kUpdate || !reply.status.ok() || slot.facts.chunkBodies == nullptr) {
+    return;
+  }
+  if (parts_.owned != nullptr) {
+    parts_.owned->answered(slot.client->name(), slot.ledger.chunksDone);
+    releaseRun();
+  } else {
     parts_.chunks->answered(slot.client->name(), slot.ledger.chunksDone);
   }
 }

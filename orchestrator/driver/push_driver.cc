@@ -135,6 +135,7 @@ void PushDriver::feed(const Event& event) {
   }
   const Phase before = state_.phase;
   const bool failedBefore = state_.failed;
+  const bool soundBefore = state_.local.ok();
   StepResult result = step(state_, event);
   state_ = result.state;
   parts_.observer.onStep(event, result);
@@ -154,6 +155,7 @@ void PushDriver::feed(const Event& event) {
   } else if (event.kind == EventKind::kVerdict && state_.phase == Phase::kStream) {
     releaseChunks();
   }
+  haltOthers(event, soundBefore);
   performAll(result.actions);
   if (hookBusy_ && (event.kind == EventKind::kPeerStop || event.kind == EventKind::kPeerLost ||
                     event.kind == EventKind::kExpired || event.kind == EventKind::kCancelled)) {
@@ -174,8 +176,11 @@ void PushDriver::enterPhase(Phase from) {
       slot.ledger = slot.ledger.dropped ? slot.ledger : slot.ledger.forNextAttempt();
     }
     planeFailure_ = Status();
+    halt_ = Status();
+    haltHeard_ = false;
   }
   if (state_.phase == Phase::kStream) {
+    deliverHalt();
     passBytes_ = 0;
     std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
   }

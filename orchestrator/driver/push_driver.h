@@ -23,6 +23,7 @@
 #include "orchestrator/fsm/push_table.h"
 #include "orchestrator/plan.h"
 #include "transports/chunk_updates.h"
+#include "transports/owned_streams.h"
 
 namespace pushrod::orchestrator {
 
@@ -37,6 +38,7 @@ struct DriverParts {
   Rank rank;
   DataPlane* plane = nullptr;
   transports::ChunkUpdates* chunks = nullptr;  ///< null: no engine takes its chunks one by one
+  transports::OwnedStreams* owned = nullptr;   ///< null: rank 0 alone sends a stream
 };
 
 /// One push's own data.
@@ -78,6 +80,7 @@ class PushDriver final : public RankLinkListener {
   void cancel(const Status& reason);
 
   void onStop(int rank, const VoteKey& key, const Status& reason) override;
+  void onHalt(int rank, const VoteKey& key, const Status& reason) override;
   void onLost(int rank, const Status& reason) override;
   void onVerdict(std::uint64_t epoch, const Verdict& verdict) override;
   void onOversleep(Duration silence) override;
@@ -136,6 +139,20 @@ class PushDriver final : public RankLinkListener {
   void countChunk(const EngineSlot& slot, const Call& call, const Reply& reply);
   void openChannel();
   void takeChannelSlots();
+  [[nodiscard]] ChannelSpec channelSpec();
+  void takeInitBodies(std::vector<std::string> bodies);
+  void endOpening(const Status& status);
+
+  // Tensors that other ranks send (driver_owners.cc).
+  Status planRuns(Plan& plan);
+  [[nodiscard]] bool ownsSome() const;
+  void releaseRun();
+  Result<std::string> inviteSources();
+  Status takeAnswers(const CallerResult& result);
+  void openWithSources();
+  void onExchanged(const CallerResult& result);
+  void haltOthers(const Event& event, bool soundBefore);
+  void deliverHalt();
 
   // Goals.
   void startGoal();
@@ -211,6 +228,9 @@ class PushDriver final : public RankLinkListener {
   Actions held_;
   Phase failedIn_ = Phase::kIdle;
   bool announced_ = false;  ///< a channel is announced and not yet opened
+  Status halt_;             ///< a halt that came before this rank's pass
+  bool haltHeard_ = false;  ///< the failure at hand is another rank's halt
+  Status inviteError_;
   bool verdictUnknown_ = false;
   bool cancelled_ = false;
   bool peerLost_ = false;

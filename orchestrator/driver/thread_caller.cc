@@ -113,7 +113,8 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
     case ActionKind::kSourceRecover:
       return sourceRecover();
     case ActionKind::kChannelOpen:
-      result.status = parts_.plane->open(request.deadline);
+      result.status =
+          request.exchange ? exchange(request, result) : parts_.plane->open(request.deadline);
       return result;
     case ActionKind::kPlanePut:
       return planePut(request);
@@ -145,8 +146,32 @@ CallerResult ThreadCaller::share(const CallerRequest& request) {
   result.bytes = std::move(*bytes);
   if (request.kind == ActionKind::kPrepare) {
     result.prepared = prepareChunks(request, result.bytes);
+    result.status = request.exchange ? exchange(request, result) : Status();
   }
   return result;
+}
+
+/// A failure of this rank's own goes to rank 0 with its answer.
+Status ThreadCaller::exchange(const CallerRequest& request, CallerResult& result) {
+  result.exchange = true;
+  // Two collectives of their own: their steps are no step of the push.
+  constexpr std::uint32_t kInviting = std::uint32_t{1} << 30U;
+  constexpr std::uint32_t kAnswering = std::uint32_t{1} << 31U;
+  VoteKey key = request.key;
+  key.step = request.key.step | kInviting;
+  Result<std::string> text = parts_.agreement.share(key, request.invitation, request.deadline);
+  if (!text.ok()) {
+    return text.status();
+  }
+  result.invitation = std::move(*text);
+  key.step = request.key.step | kAnswering;
+  Result<std::vector<std::string>> answers =
+      parts_.agreement.collect(key, parts_.owned->join(result.invitation), request.deadline);
+  if (!answers.ok()) {
+    return answers.status();
+  }
+  result.answers = std::move(*answers);
+  return {};
 }
 
 /// Here and not on the control thread: allocating large memory takes a while.

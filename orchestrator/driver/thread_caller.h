@@ -14,6 +14,7 @@
 #include "orchestrator/driver/caller.h"
 #include "transports/chunk_updates.h"
 #include "transports/manifest_check.h"
+#include "transports/owned_streams.h"
 
 namespace pushrod::orchestrator {
 
@@ -25,6 +26,7 @@ struct CallerParts {
   const PushConfig& push;
   int rank = 0;
   transports::ChunkUpdates* chunks = nullptr;
+  transports::OwnedStreams* owned = nullptr;  ///< null: rank 0 alone sends
 };
 
 /// The caller loop of production: run() is the trainer's thread inside push(); perform() hands it
@@ -57,6 +59,7 @@ class ThreadCaller final : public Caller {
   CallerResult sourceNext();
   CallerResult share(const CallerRequest& request);
   Status prepareChunks(const CallerRequest& request, const std::string& text);
+  Status exchange(const CallerRequest& request, CallerResult& result);
   CallerResult planePut(const CallerRequest& request);
 
   CallerParts parts_;

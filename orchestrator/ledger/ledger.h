@@ -90,10 +90,12 @@ struct PushFacts {
   std::string engine;         ///< name, for texts
   bool anyStartSent = false;  ///< P3: on any engine of this push
   std::shared_ptr<const std::string> initBody;
+  bool initComes = false;  ///< the other sources have not said yet where they listen
   std::shared_ptr<const std::string> updateBody;
-  /// The bodies of a stream that is one update per chunk; null: it is one, `updateBody`.
+  /// The bodies of a stream that is one update per chunk, or per run of an owner; null: it is one,
+  /// `updateBody`.
   std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>> chunkBodies;
-  std::size_t chunksReady = 0;  ///< how many of them may be sent: packed on every host
+  std::size_t chunksReady = 0;  ///< how many of them may be sent; of chunks: packed on every host
   /// The engine's identity at its last good push; null: none. A change is refused (P5).
   std::shared_ptr<const EngineIdentity> expected;
 };

@@ -144,6 +144,11 @@ Next clean(const Ledger& ledger, const PushFacts& facts) {
 }
 
 Next channelled(const Ledger& ledger, const PushFacts& facts) {
+  if (facts.initComes) {
+    Next next;
+    next.kind = Next::Kind::kHold;
+    return next;
+  }
   if (facts.initBody == nullptr) {
     return reached();
   }

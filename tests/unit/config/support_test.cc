@@ -61,8 +61,7 @@ Row transport(const std::string& key, const std::string& value) {
 
 INSTANTIATE_TEST_SUITE_P(Keys,
                          Unsupported,
-                         ::testing::Values(transport("owners", "true"),
-                                           transport("load_plan", "true"),
+                         ::testing::Values(transport("load_plan", "true"),
                                            transport("group", "per_engine"),
                                            push("verify", "checksum"),
                                            push("stop", "pass"),
