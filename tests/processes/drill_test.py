@@ -349,7 +349,7 @@ class Refused(DrillCase):
 
     def test_all_faults_of_a_plan_with_their_places(self):
         engine = self.engine("e0")
-        plan = {"tensors": [{"name": "a", "dtype": "int4", "shape": [2], "owner": 1}],
+        plan = {"tensors": [{"name": "a", "dtype": "int4", "shape": [2], "owner": -1}],
                 "pushes": [{"version": "1", "draft": True,
                             "faults": [{"rank": 0, "at": {"tensor": 0}, "kind": "throw"},
                                        {"rank": 9, "at": {"tensor": 1, "phase": "x"},

@@ -200,8 +200,14 @@ class EnginesFail(OwnersCase):
                 self.assertTrue(all(engine.state()["paused"] for engine in engines))
 
     def test_an_engine_that_stops_reading_an_owner(self):
-        self.recovered({"do": "stop_reading", "after_chunks": 0}, 2, shape=[1024, 512],
-                       progress="2s")
+        engines, _, code, report, text = self.check(
+            {"do": "stop_reading", "after_chunks": 0}, 2, shape=[1024, 512], progress="2s",
+            drain="2s", request="8s", seconds=30)
+        self.assertEqual((code, report["outcome"]), (3, "failed"), text)
+        self.assertEqual((report["first_cause"]["engine"], report["first_cause"]["rank"]),
+                         (engines[1].name, 1), text)
+        self.assertIn("timeouts.progress", report["first_cause"]["message"])
+        self.assertEqual(engines[0].state()["resumes"], [])
 
     def test_an_engine_that_is_behind_is_the_one_that_is_named(self):
         # All bytes fit the system's buffers: only the missing answer tells.

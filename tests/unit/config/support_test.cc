@@ -68,6 +68,12 @@ INSTANTIATE_TEST_SUITE_P(Keys,
                                            push("flush_external", "true"),
                                            push("check_replicas", "digest")));
 
+TEST(Support, OwnersGoOverTcpAlone) {
+  EXPECT_TRUE(supportOf(kEngine + "transport: {kind: tcp, owners: true}\n").ok());
+  EXPECT_THAT(supportOf(kEngine + "transport: {kind: shm, owners: true}\n").message(),
+              HasSubstr("transport.owners: true is not in this build but over tcp"));
+}
+
 TEST(Support, AllKeysAreNamedAtOnce) {
   const Status status = supportOf(kEngine + "push: {flush_external: true, stop: pass}\n");
   EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl"));
