@@ -182,17 +182,24 @@ std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& s
   return list;
 }
 
+void PushSession::addNames(Names& names, const Manifest& manifest) {
+  std::set<std::string> all;
+  if (names != nullptr) {
+    all = *names;
+  }
+  for (const TensorSpec& tensor : manifest.tensors) {
+    all.insert(tensor.name);
+  }
+  names = std::make_shared<const std::set<std::string>>(std::move(all));
+}
+
 void PushSession::keep(PushDriver::Ending& ending, bool good) {
   roster_.keep(ending.engines, good);
   if (good) {
-    std::set<std::string> names;
-    if (earlierNames_ != nullptr) {
-      names = *earlierNames_;
+    addNames(earlierNames_, *ending.manifest);
+    if (ending.draftManifest != nullptr) {
+      addNames(earlierDraftNames_, *ending.draftManifest);
     }
-    for (const TensorSpec& tensor : ending.manifest->tensors) {
-      names.insert(tensor.name);
-    }
-    earlierNames_ = std::make_shared<const std::set<std::string>>(std::move(names));
   }
 }
 
@@ -202,7 +209,10 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.epoch = epoch_;
   push.version = request.version;
   push.marker = "pushrod-" + config_.job + "-" + common::toHex(common::randomId());
-  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n";
+  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n" +
+                   "draft weights: " + (request.draftWeights != nullptr ? "yes" : "no") + "\n";
+  push.draft = request.draftWeights != nullptr;
+  push.earlierDraftNames = earlierDraftNames_;
   push.compareAgreement = [](std::string_view mine, std::string_view rank0) {
     return config::firstDifference(mine, rank0);
   };
@@ -252,6 +262,7 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
                                   adapters_->agreement(),
                                   adapters_->plane(),
                                   *request.weights,
+                                  request.draftWeights,
                                   config_.push,
                                   rank_.rank,
                                   adapters_->chunks(),

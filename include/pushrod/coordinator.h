@@ -28,7 +28,7 @@ struct PushRequest {
   std::string version;              ///< opaque, not empty
   WeightSource* weights = nullptr;  ///< must outlive push()
   /// The draft model's pass, in the same push after the target's: both or none are published, and a
-  /// resend is of both. With `weights` null the draft model alone is pushed. Must outlive push().
+  /// resend is of both. Null: the push is of the target alone. Must outlive push().
   WeightSource* draftWeights = nullptr;
   /// Called on Pushrod's control thread, at most every 100 ms; must return at once.
   std::function<void(const PushProgress&)> progress = {};

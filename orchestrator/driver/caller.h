@@ -22,7 +22,9 @@ struct CallerRequest {
   Ballot ballot;      ///< kVote
   std::string bytes;  ///< kShare, kPrepare: what rank 0 says
   Deadline deadline = Deadline::never();
-  std::shared_ptr<const Manifest> manifest;  ///< kPrepare, kSourceBegin: what will be passed
+  std::shared_ptr<const Manifest> manifest;       ///< kPrepare, kSourceBegin: what will be passed
+  std::shared_ptr<const Manifest> draftManifest;  ///< kPrepare: what follows it; null: nothing
+  bool draft = false;                             ///< of the draft model's source
   /// kPrepare, kChannelOpen, where several ranks send: rank 0's `invitation` goes to all, and what
   /// they answer comes back to it. A kChannelOpen that exchanges opens nothing yet.
   bool exchange = false;
@@ -32,10 +34,11 @@ struct CallerRequest {
 /// What became of it; `status` is ok when it was done.
 struct CallerResult {
   Status status;
-  Verdict verdict;                           ///< kVote
-  std::string bytes;                         ///< kShare, kPrepare: rank 0's text
-  std::shared_ptr<const Manifest> manifest;  ///< kSourceManifest
-  bool end = false;                          ///< kSourceNext: the pass is over
+  Verdict verdict;                                ///< kVote
+  std::string bytes;                              ///< kShare, kPrepare: rank 0's text
+  std::shared_ptr<const Manifest> manifest;       ///< kSourceManifest
+  std::shared_ptr<const Manifest> draftManifest;  ///< the same; null: there is no draft
+  bool end = false;                               ///< kSourceNext: the pass is over
   /// kSourceNext: the tensor was gathered, but is not the one declared. `status` is ok then.
   Status mismatch;
   bool exchange = false;             ///< this was an exchange

@@ -6,8 +6,6 @@
 #include "orchestrator/driver/push_driver.h"
 #include "orchestrator/fsm/decide.h"
 #include "transports/chunk_plan.h"
-#include "transports/manifest_check.h"
-#include "transports/owner_runs.h"
 
 namespace pushrod::orchestrator {
 
@@ -100,8 +98,12 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       return;
     case ActionKind::kSourceManifest:
       if (result.status.ok()) {
-        result.status = takeManifest(std::move(result.manifest));
+        result.status = takeManifest(result);
       }
+      break;
+    case ActionKind::kSourceBegin:
+      // The plane counts from here; what it counted of the target stays.
+      bytesBefore_ = engineBytes_;
       break;
     case ActionKind::kChannelOpen:
       if (result.exchange) {
@@ -118,39 +120,13 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
   feed(Event{EventKind::kLocalDone, result.status.ok() ? Status() : mine(result.status), {}});
 }
 
-Status PushDriver::takeManifest(std::shared_ptr<const Manifest> manifest) {
-  manifest_ = std::move(manifest);
-  manifestText_ = transports::manifestText(*manifest_);
-  manifestDigest_ = common::fnv1a(manifestText_);
-  parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
-  if (Status owned = transports::checkOwners(*manifest_, parts_.owned != nullptr, parts_.rank.size);
-      !owned.ok()) {
-    return owned;
-  }
-  if (push_.earlierNames == nullptr || parts_.config.push.partial) {
-    return Status();
-  }
-  // Engines take a short stream with 200 and serve a mixed model (P18).
-  std::set<std::string> missing = *push_.earlierNames;
-  for (const TensorSpec& tensor : manifest_->tensors) {
-    missing.erase(tensor.name);
-  }
-  if (missing.empty()) {
-    return Status();
-  }
-  return Status(Code::kInvalidArgument,
-                "the manifest lacks " + std::to_string(missing.size()) +
-                    " tensors that an earlier push of this job had, first " + *missing.begin() +
-                    "; add them, or set push.partial: true",
-                Outcome::kNotSent);
-}
-
 void PushDriver::onItem(const CallerResult& result, Stage stage) {
   if (!result.status.ok()) {
     feed(Event{EventKind::kSourceFailed, mine(result.status), {}});
     return;
   }
-  const std::uint64_t declared = manifest_->tensors.size();
+  const Manifest& manifest = *passManifest();
+  const std::uint64_t declared = manifest.tensors.size();
   if (result.end) {
     if (!result.note.empty()) {
       parts_.observer.onNote(result.note);
@@ -160,14 +136,15 @@ void PushDriver::onItem(const CallerResult& result, Stage stage) {
       early = mine(Status(Code::kDataMismatch,
                           "the source ended after " + std::to_string(state_.tensors) + " of " +
                               std::to_string(declared) + " tensors; missing first: " +
-                              manifest_->tensors[state_.tensors].describe(),
+                              manifest.tensors[state_.tensors].describe(),
                           Outcome::kNotSent));
     }
     feed(Event{EventKind::kSourceEnd, early, {}});
     return;
   }
   passBytes_ += result.bytesGathered;
-  parts_.observer.onTensor(state_.tensors + 1, passBytes_);
+  const std::uint64_t before = state_.draft ? manifest_->tensors.size() : 0;
+  parts_.observer.onTensor(before + state_.tensors + 1, passBytes_);
   feed(Event{EventKind::kSourceItem, result.mismatch.ok() ? Status() : mine(result.mismatch), {}});
 }
 
@@ -281,9 +258,7 @@ void PushDriver::onShared(const CallerResult& result) {
       }
     }
   } else if (!state_.leader && result.bytes != manifestText_) {
-    Result<Manifest> theirs = transports::parseManifestText(result.bytes);
-    difference = theirs.ok() ? transports::firstManifestDifference(*manifest_, *theirs)
-                             : theirs.status().message();
+    difference = differenceFrom(result.bytes);
   } else if (state_.leader) {
     // Rank 0 has nothing to compare with; the rank that differs says so in the vote.
     feed(Event{EventKind::kLocalDone, Status(), {}});
@@ -296,16 +271,16 @@ void PushDriver::onShared(const CallerResult& result) {
              {}});
 }
 
-Result<Plan> PushDriver::makePlan() {
+Result<Plan> PushDriver::makePlan(const Manifest& manifest) {
   Plan plan;
-  for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
+  for (const std::size_t end : transports::stepEnds(manifest, parts_.config.transport.buffer)) {
     plan.steps.push_back(end);
   }
   if (parts_.owned != nullptr) {
-    const Status planned = planRuns(plan);
+    const Status planned = planRuns(plan, manifest);
     return planned.ok() ? Result<Plan>(std::move(plan)) : planned;
   }
-  if (Status planned = planChunks(plan); !planned.ok()) {
+  if (Status planned = planChunks(plan, manifest); !planned.ok()) {
     return planned;
   }
   const auto& slots = runner_.slots();
@@ -314,7 +289,7 @@ Result<Plan> PushDriver::makePlan() {
       })) {
     return plan;
   }
-  Result<std::string> body = parts_.plane->updateInfo(*manifest_);
+  Result<std::string> body = parts_.plane->updateInfo(manifest);
   if (!body.ok()) {
     return body.status();
   }
@@ -333,10 +308,11 @@ void PushDriver::startPrepare(const Status& refusal) {
   request.key = key();
   request.deadline = voteDeadline();
   request.manifest = manifest_;
+  request.draftManifest = draftManifest_;
   request.exchange = parts_.owned != nullptr;
   prepareError_ = refusal;
   if (state_.leader && refusal.ok()) {
-    Result<Plan> plan = makePlan();
+    Result<Plan> plan = planBoth();
     Status announced = plan.status();
     if (plan.ok() && request.exchange) {
       Result<std::string> invitation = inviteSources();
@@ -372,9 +348,12 @@ void PushDriver::onPrepared(const CallerResult& result) {
   if (!result.prepared.ok()) {
     status.merge(mine(result.prepared));
   }
-  Result<Plan> plan = Plan::decode(result.bytes, manifest_->tensors.size());
+  Result<Plan> plan = Plan::decode(result.bytes,
+                                   manifest_->tensors.size(),
+                                   draftManifest_ == nullptr ? 0 : draftManifest_->tensors.size());
   if (plan.ok()) {
     state_.steps = plan->steps;
+    state_.draftSteps = plan->draftSteps;
     state_.packs = !state_.leader && (plan->packs(parts_.rank.rank) || ownsSome());
   } else {
     status.merge(mine(plan.status()));

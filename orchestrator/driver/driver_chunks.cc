@@ -13,14 +13,14 @@ bool PushDriver::takesChunks(const EngineSlot& slot) const {
 }
 
 /// Their cuts decide the steps, also where other engines take one stream.
-Status PushDriver::planChunks(Plan& plan) {
+Status PushDriver::planChunks(Plan& plan, const Manifest& manifest) {
   auto& slots = runner_.slots();
   if (std::none_of(slots.begin(), slots.end(), [this](const EngineSlot& slot) {
         return takesChunks(slot);
       })) {
     return {};
   }
-  Result<transports::ChunkPass> pass = parts_.chunks->plan(*manifest_);
+  Result<transports::ChunkPass> pass = parts_.chunks->plan(manifest);
   if (!pass.ok()) {
     return pass.status();
   }
@@ -62,7 +62,7 @@ void PushDriver::releaseChunks() {
     return;
   }
   for (EngineSlot& slot : runner_.slots()) {
-    slot.facts.chunksReady = last ? state_.steps.size() : state_.stepIndex;
+    slot.facts.chunksReady = last ? state_.passSteps().size() : state_.stepIndex;
   }
   runner_.release();
 }

@@ -5,14 +5,12 @@
 #include <utility>
 
 #include "orchestrator/driver/push_driver.h"
-#include "transports/owner_runs.h"
 
 namespace pushrod::orchestrator {
 
 /// A run of one owner is an update; its end is a step's end, where rank 0 waits for the answers.
-Status PushDriver::planRuns(Plan& plan) {
-  Result<transports::OwnedPass> pass =
-      parts_.owned->plan(*manifest_, transports::ownersOf(*manifest_));
+Status PushDriver::planRuns(Plan& plan, const Manifest& manifest) {
+  Result<transports::OwnedPass> pass = parts_.owned->plan(manifest, owners());
   if (!pass.ok()) {
     return pass.status();
   }
@@ -26,8 +24,8 @@ Status PushDriver::planRuns(Plan& plan) {
 }
 
 bool PushDriver::ownsSome() const {
-  const std::vector<int> owners = transports::ownersOf(*manifest_);
-  return std::binary_search(owners.begin(), owners.end(), parts_.rank.rank);
+  const std::vector<int> all = owners();
+  return parts_.owned != nullptr && std::binary_search(all.begin(), all.end(), parts_.rank.rank);
 }
 
 /// The next run is asked for once every engine has answered the one before: an engine that is ahead
@@ -50,12 +48,12 @@ Result<std::string> PushDriver::inviteSources() {
     slot.facts.initBody = nullptr;
   }
   takeChannelSlots();
-  const std::vector<int> owners = transports::ownersOf(*manifest_);
-  if (channelSound() && parts_.owned->hasSources(owners)) {
+  const std::vector<int> sources = owners();
+  if (channelSound() && parts_.owned->hasSources(sources)) {
     return std::string(transports::OwnedStreams::kKeep);
   }
   parts_.plane->abort(Status(Code::kAborted, "the channel is built anew"));
-  return parts_.owned->invite(channelSpec(), owners);
+  return parts_.owned->invite(channelSpec(), sources);
 }
 
 /// On rank 0, after an exchange.

@@ -125,8 +125,8 @@ PushReport PushDriver::buildReport() const {
     report.pausedSeconds = std::chrono::duration<double>(until - pauseFirst_).count();
   }
   if (manifest_ != nullptr) {
-    report.bytes = manifest_->bytes();
-    report.tensors = manifest_->tensors.size();
+    report.bytes = declaredBytes();
+    report.tensors = declaredTensors();
   }
   report.phases = phaseSeconds_;
   report.casts = casts_;
@@ -161,7 +161,7 @@ void PushDriver::finish() {
   }
   if (parts_.plane != nullptr) {
     countBytes();
-    casts_ = parts_.plane->casts();
+    casts_ = castsBefore_ + parts_.plane->casts();
     if (!parts_.config.transport.keepBuffers) {
       parts_.plane->releaseBuffers();
     }
@@ -182,7 +182,7 @@ void PushDriver::finish() {
   }
   readmit();
   PushReport report = buildReport();
-  Ending ending{std::move(report), runner_.leave(), manifest_, !verdictUnknown_};
+  Ending ending{std::move(report), runner_.leave(), manifest_, draftManifest_, !verdictUnknown_};
   parts_.observer.onEnd(ending.report);
   parts_.executor.post(
       [done = std::move(done_), ending = std::move(ending)]() mutable { done(std::move(ending)); });

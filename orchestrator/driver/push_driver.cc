@@ -39,6 +39,10 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
   state_.leader = parts_.rank.rank == 0;
   runner_.slots() = std::move(push_.engines);
   engineBytes_.resize(runner_.slots().size(), 0);
+  bytesBefore_ = engineBytes_;
+  for (EngineSlot& slot : runner_.slots()) {
+    slot.facts.withDraft = push_.draft;
+  }
   runner_.setWave(static_cast<std::size_t>(parts_.config.push.wave));
   parts_.link.setListener(this);
 }
@@ -181,13 +185,18 @@ void PushDriver::enterPhase(Phase from) {
   }
   if (state_.phase == Phase::kStream) {
     deliverHalt();
-    passBytes_ = 0;
-    std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
+    if (!state_.draft) {
+      passBytes_ = 0;
+      castsBefore_ = 0;
+      std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
+      bytesBefore_ = engineBytes_;
+    }
   }
   if ((state_.phase == Phase::kFailing || state_.phase == Phase::kFailed) &&
       failedIn_ == Phase::kIdle) {
     failedIn_ = from;
   }
+  beginSession();
   hookDue_ = push_.onPhase != nullptr;
   parts_.link.setPosition(key());
   parts_.observer.onPhase(from, seconds, state_.phase, state_.attempt);
@@ -197,7 +206,8 @@ void PushDriver::perform(const Action& action) {
   CallerRequest request;
   request.kind = action.kind;
   request.key = key();
-  request.manifest = manifest_;
+  request.manifest = passManifest();
+  request.draft = state_.draft;
   request.deadline = capped(phaseLimit());
   switch (action.kind) {
     case ActionKind::kMeet:
@@ -273,8 +283,9 @@ void PushDriver::abortChannel(const Status& reason) {
 void PushDriver::countBytes() {
   std::uint64_t fresh = 0;
   for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
-    const std::uint64_t sent = parts_.plane->bytesSent(place);
-    std::uint64_t& known = engineBytes_[channelSlots_[place]];
+    const std::size_t engine = channelSlots_[place];
+    const std::uint64_t sent = bytesBefore_[engine] + parts_.plane->bytesSent(place);
+    std::uint64_t& known = engineBytes_[engine];
     if (sent > known) {
       fresh += sent - known;
       known = sent;

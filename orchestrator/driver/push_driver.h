@@ -52,6 +52,8 @@ struct DriverPush {
   Status refusal;
   /// Names that an earlier push of this job had (P18); null: none was made.
   std::shared_ptr<const std::set<std::string>> earlierNames;
+  std::shared_ptr<const std::set<std::string>> earlierDraftNames;  ///< the same of the draft
+  bool draft = false;  ///< the push carries the draft model as well (P31)
   std::function<std::string(std::string_view mine, std::string_view rank0)> compareAgreement;
   /// PushRequest::onPhase; null: none.
   std::function<Status(Phase, int attempt)> onPhase;
@@ -65,7 +67,8 @@ class PushDriver final : public RankLinkListener {
   struct Ending {
     PushReport report;
     std::vector<EngineSlot> engines;
-    std::shared_ptr<const Manifest> manifest;  ///< null: the push did not get so far
+    std::shared_ptr<const Manifest> manifest;       ///< null: the push did not get so far
+    std::shared_ptr<const Manifest> draftManifest;  ///< null: none was carried
     bool verdictKnown = true;
   };
 
@@ -115,10 +118,19 @@ class PushDriver final : public RankLinkListener {
   void startVote();
   void startShare();
   void startPrepare(const Status& refusal);
-  [[nodiscard]] Result<Plan> makePlan();
+  /// Of one pass; the bodies stand in the slots' facts then.
+  [[nodiscard]] Result<Plan> makePlan(const Manifest& manifest);
   void callSource(CallerRequest request);
   void abortSource();
-  Status takeManifest(std::shared_ptr<const Manifest> manifest);
+  Status takeManifest(const CallerResult& result);
+  // The draft model (driver_draft.cc).
+  [[nodiscard]] const std::shared_ptr<const Manifest>& passManifest() const;
+  [[nodiscard]] std::uint64_t declaredTensors() const;
+  [[nodiscard]] std::uint64_t declaredBytes() const;
+  [[nodiscard]] std::string differenceFrom(const std::string& theirs) const;
+  [[nodiscard]] std::vector<int> owners() const;
+  Result<Plan> planBoth();
+  void beginSession();
   void countBytes();
   void abortChannel(const Status& reason);
   void holdLostVote(const Status& status);
@@ -133,7 +145,7 @@ class PushDriver final : public RankLinkListener {
   Status announceChannel();
   // Chunks that are updates of their own.
   [[nodiscard]] bool takesChunks(const EngineSlot& slot) const;
-  Status planChunks(Plan& plan);
+  Status planChunks(Plan& plan, const Manifest& manifest);
   void expectChunks();
   void releaseChunks();
   void countChunk(const EngineSlot& slot, const Call& call, const Reply& reply);
@@ -144,7 +156,7 @@ class PushDriver final : public RankLinkListener {
   void endOpening(const Status& status);
 
   // Tensors that other ranks send (driver_owners.cc).
-  Status planRuns(Plan& plan);
+  Status planRuns(Plan& plan, const Manifest& manifest);
   [[nodiscard]] bool ownsSome() const;
   void releaseRun();
   Result<std::string> inviteSources();
@@ -189,7 +201,17 @@ class PushDriver final : public RankLinkListener {
   GoalRunner runner_;
   std::shared_ptr<const Manifest> manifest_;
   std::uint64_t manifestDigest_ = 0;
-  std::string manifestText_;
+  std::string manifestText_;  ///< of both
+  std::shared_ptr<const Manifest> draftManifest_;
+
+  /// What is sent to each engine in the target's session and in the draft's.
+  struct Bodies {
+    std::shared_ptr<const std::string> update;
+    std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>> runs;
+  };
+
+  std::vector<Bodies> targetBodies_;
+  std::vector<Bodies> draftBodies_;
   Verdict lastVerdict_;
 
   TimePoint started_{};
@@ -201,7 +223,9 @@ class PushDriver final : public RankLinkListener {
   std::map<std::string, double> phaseSeconds_;
   std::uint64_t passBytes_ = 0;
   std::uint64_t casts_ = 0;
-  std::vector<std::uint64_t> engineBytes_;  ///< of the last pass
+  std::vector<std::uint64_t> engineBytes_;  ///< of the last attempt
+  std::vector<std::uint64_t> bytesBefore_;  ///< of them, those of the target when the draft's begin
+  std::uint64_t castsBefore_ = 0;           ///< the same of casts
   std::vector<std::size_t> channelSlots_;   ///< which engine each place of the channel is
   std::vector<std::string> dropNotes_;
   DecideInput voteInput_;  ///< what the vote under way is decided from

@@ -122,7 +122,7 @@ void take(const Row& row, const Event& event, StepResult& result) {
   PushState& state = result.state;
   if (row.to != kSamePhase) {
     if (row.to != state.phase) {
-      state.voteStep = 0;
+      state.voteStep = state.firstVoteStep();
     }
     state.phase = row.to;
     state.stage = row.toStage;

@@ -37,6 +37,7 @@ struct Ledger {
   Content content = Content::kUnknown;
   bool needsEmpty =
       true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
+  bool needsEmptyDraft = true;  ///< the same of the draft model
   bool lagMeasured = false;
   int lag = 0;
   bool leftPaused = false;   ///< an earlier push of this job left it paused
@@ -55,6 +56,7 @@ struct Ledger {
   std::string oldLabel;      ///< as found, when we replaced it by a marker
   bool startSent = false;    ///< any start of this push, an empty session's included
   bool emptyOpen = false;    ///< the open session is the empty one
+  bool draftOpen = false;    ///< the last session of this push is one of the draft model
   bool staleClosed = false;  ///< a session of an earlier run was closed as it stood (P39)
   bool updateSent = false;
   std::size_t chunksDone = 0;  ///< chunk updates that this session has answered
@@ -88,6 +90,8 @@ struct PushFacts {
   bool flush = true;
   Wake wake = Wake::kFalse;
   std::string engine;         ///< name, for texts
+  bool withDraft = false;     ///< the push carries the draft model as well (P31)
+  bool draft = false;         ///< the session at hand is the draft's
   bool anyStartSent = false;  ///< P3: on any engine of this push
   std::shared_ptr<const std::string> initBody;
   bool initComes = false;  ///< the other sources have not said yet where they listen

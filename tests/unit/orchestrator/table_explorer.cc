@@ -114,9 +114,8 @@ List possible(const Situation& now) {
   if (now.drainArmed) {
     list.push_back({Event{EventKind::kDrained, failure(Code::kDeadlineExceeded), {}}, "limit"});
   }
-  if (state.leader) {
-    list.push_back({Event{EventKind::kEarlyReply, failure(Code::kUnavailable), {}}, "", false});
-  }
+  // Of an engine here, or told by another rank that sends.
+  list.push_back({Event{EventKind::kEarlyReply, failure(Code::kUnavailable), {}}, "", false});
   list.push_back({Event{EventKind::kPeerStop, failure(Code::kAborted), {}}, "", false});
   list.push_back({Event{EventKind::kPeerLost, failure(Code::kUnavailable), {}}, "", false});
   list.push_back({Event{EventKind::kExpired, failure(Code::kDeadlineExceeded), {}}, "", false});
@@ -170,7 +169,8 @@ std::string keyOf(const Situation& now) {
                           now.ballotOk,
                           now.drainArmed,
                           now.finished,
-                          s.steps.empty()}) {
+                          s.steps.empty(),
+                          s.draft}) {
     key += flag ? '1' : '0';
   }
   key += statusKey(s.local);
@@ -181,7 +181,7 @@ std::string keyOf(const Situation& now) {
 
 }  // namespace
 
-TableExplorer::TableExplorer(bool leader) {
+TableExplorer::TableExplorer(bool leader, bool draft) : draft_(draft) {
   Situation first;
   first.state.leader = leader;
   add(first, 0, "");
@@ -289,6 +289,7 @@ void TableExplorer::take(std::size_t index,
   if (before.operation == ActionKind::kPrepare && before.state.callerBusy &&
       event.kind == EventKind::kLocalDone) {
     after.state.steps = {1, kTensors};
+    after.state.draftSteps = draft_ ? std::vector<std::uint64_t>{1} : std::vector<std::uint64_t>();
   }
   if (!fault.empty()) {
     faults_.push_back(fault + " :: " + way(index) + " > " + text);

@@ -35,7 +35,8 @@ class TableExplorer {
     bool gather = false;      ///< asks the caller for a gather
   };
 
-  explicit TableExplorer(bool leader);
+  /// `draft`: the push carries the draft model as well.
+  explicit TableExplorer(bool leader, bool draft = false);
   void run();
 
   [[nodiscard]] const std::vector<Situation>& situations() const { return situations_; }
@@ -56,6 +57,7 @@ class TableExplorer {
   std::size_t add(const Situation& situation, std::size_t parent, const std::string& text);
   [[nodiscard]] std::string way(std::size_t index) const;
 
+  bool draft_;
   std::vector<Situation> situations_;
   std::vector<std::pair<std::size_t, std::string>> parents_;
   std::map<std::string, std::size_t> index_;

@@ -12,7 +12,7 @@ namespace {
 /// The walk is the same for every test, so it is made once per kind of rank.
 const TableExplorer& walk(bool leader) {
   const auto make = [](bool first) {
-    TableExplorer explorer(first);
+    TableExplorer explorer(first, true);
     explorer.run();
     return explorer;
   };
@@ -150,6 +150,7 @@ TEST(Table, LeaderAndFollowerMeetInTheSameCollectives) {
             break;
           case ActionKind::kPrepare:
             state.steps = {2, 3};
+            state.draftSteps = {1};
             [[fallthrough]];
           case ActionKind::kMeet:
           case ActionKind::kSourceManifest:
