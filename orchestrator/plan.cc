@@ -84,6 +84,9 @@ Result<Plan> Plan::decode(std::string_view text,
     return notAPlan("the draft's steps do not end at " + std::to_string(draftTensors) + " tensors");
   }
   if (!text.empty()) {
+    if (!text.starts_with(kSegments)) {
+      return notAPlan("what follows the steps is no segments' name");
+    }
     text.remove_prefix(kSegments.size());
     plan.segments = text.substr(0, text.find(' '));
     text.remove_prefix(plan.segments.size());
