@@ -8,23 +8,6 @@
 namespace pushrod::orchestrator {
 namespace {
 
-/// The calls that bring `ledger` to `goal` at a well-behaved engine.
-std::vector<CallKind> wayTo(Goal goal, Ledger& ledger, TrueEngine& engine, const PushFacts& facts) {
-  std::vector<CallKind> calls;
-  std::optional<Reply> last;
-  Next next = nextCall(ledger, goal, facts, nullptr);
-  while ((next.kind == Next::Kind::kCall || next.kind == Next::Kind::kWait) && calls.size() < 20) {
-    calls.push_back(next.call.kind);
-    last = engine.answer(next.call);
-    ledger = apply(std::move(ledger), goal, next.call, *last, facts);
-    next = nextCall(ledger, goal, facts, &*last);
-  }
-  EXPECT_EQ(next.kind, Next::Kind::kReached) << goalName(goal) << ": " << next.status.toString();
-  return calls;
-}
-
-using Calls = std::vector<CallKind>;
-
 TEST(NextCall, AFirstPushAsksInThisOrder) {
   Ledger ledger;
   TrueEngine engine;
@@ -81,67 +64,6 @@ TEST(NextCall, WhereOtherSourcesListenIsWaitedForBeforeAnInit) {
   facts.initComes = false;
   facts.initBody = theFacts().initBody;
   EXPECT_EQ(nextCall(ledger, Goal::kChannelled, facts, nullptr).call.kind, CallKind::kInit);
-}
-
-/// The facts of a push with a draft model, in the target's session or in the draft's.
-PushFacts pairFacts(bool draft) {
-  PushFacts facts = theFacts();
-  facts.withDraft = true;
-  facts.draft = draft;
-  return facts;
-}
-
-TEST(NextCall, TheDraftFollowsTheTargetAndOnlyItsFinishHasTheVersion) {
-  Ledger ledger = pausedLedger();
-  ledger.needsEmptyDraft = false;
-  TrueEngine engine;
-  for (const bool draft : {false, true}) {
-    const PushFacts facts = pairFacts(draft);
-    EXPECT_EQ(nextCall(ledger, Goal::kStarted, facts, nullptr).call.draft, draft);
-    EXPECT_EQ(wayTo(Goal::kStarted, ledger, engine, facts), (Calls{CallKind::kStart}));
-    EXPECT_EQ(wayTo(Goal::kUpdated, ledger, engine, facts), (Calls{CallKind::kUpdate}));
-    const Call finish = nextCall(ledger, Goal::kFinished, facts, nullptr).call;
-    EXPECT_EQ(finish.hasVersion, draft);
-    EXPECT_EQ(finish.version, draft ? "v2" : "");
-    EXPECT_EQ(wayTo(Goal::kFinished, ledger, engine, facts), (Calls{CallKind::kFinish}));
-    EXPECT_EQ(ledger.content, Content::kComplete);
-    EXPECT_EQ(engine.label, draft ? "v2" : "v1");
-  }
-}
-
-TEST(NextCall, AnInterruptedDraftGetsAnEmptySessionOfItsOwn) {
-  const PushFacts facts = pairFacts(true);
-  Ledger ledger = pausedLedger();
-  ledger.needsEmptyDraft = false;
-  TrueEngine engine;
-  wayTo(Goal::kStarted, ledger, engine, facts);
-  Call update;
-  update.kind = CallKind::kUpdate;
-  ledger = apply(std::move(ledger),
-                 Goal::kUpdated,
-                 update,
-                 bad(CallKind::kUpdate, 500, Outcome::kUnknown),
-                 facts);
-  EXPECT_TRUE(ledger.needsEmptyDraft);
-  EXPECT_FALSE(ledger.needsEmpty);
-  ledger = ledger.forNextAttempt();
-  ledger.paused = Paused::kYes;
-  ledger.session = Session::kClosed;
-  ledger.label = Label::kOther;
-  const Next next = nextCall(ledger, Goal::kClean, pairFacts(false), nullptr);
-  EXPECT_EQ(next.call.kind, CallKind::kStart);
-  EXPECT_TRUE(next.call.draft);
-  // A push of the target alone leaves the draft as it is.
-  EXPECT_EQ(nextCall(ledger, Goal::kClean, theFacts(), nullptr).kind, Next::Kind::kReached);
-  EXPECT_TRUE(ledger.forNextPush().needsEmptyDraft);
-}
-
-TEST(NextCall, AReleaseWithoutDraftSessionsIsRefusedAtConnect) {
-  Ledger ledger = pausedLedger();
-  const Next next = nextCall(ledger, Goal::kIdentified, pairFacts(false), nullptr);
-  EXPECT_EQ(next.kind, Next::Kind::kFailed);
-  EXPECT_NE(next.status.message().find("draft"), std::string::npos);
-  EXPECT_EQ(nextCall(ledger, Goal::kIdentified, theFacts(), nullptr).kind, Next::Kind::kReached);
 }
 
 TEST(NextCall, ARefusedChunkEndsTheGoalAndTheResendBeginsAnew) {
