@@ -78,10 +78,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   }
 
   void close() {
-    state_->closing = true;
-    error_code ignored;
-    acceptor_.close(ignored);
-    retry_.cancel();
+    stopAccepting();
     // A copy: a session that ends leaves the map.
     const auto sessions = state_->sessions;
     for (const auto& [number, session] : sessions) {
@@ -90,15 +87,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   }
 
   void abort() noexcept {
-    state_->closing = true;
-    error_code ignored;
-    acceptor_.close(ignored);
-    try {
-      retry_.cancel();
-    } catch (const std::exception&) {
-      // It fires once more then, and finds the acceptor closed.
-      state_->closing = true;
-    }
+    stopAccepting();
     state_->handler = nullptr;
     // Emptied here: an executor that ends first would leave sessions and state to hold each other.
     const auto sessions = std::exchange(state_->sessions, {});
@@ -112,6 +101,17 @@ class Listener : public std::enable_shared_from_this<Listener> {
   [[nodiscard]] std::size_t connections() const { return state_->sessions.size(); }
 
  private:
+  void stopAccepting() noexcept {
+    error_code ignored;
+    acceptor_.close(ignored);
+    try {
+      retry_.cancel();
+    } catch (const std::exception&) {
+      // It fires once more then, and finds that nothing is accepted any more.
+    }
+    state_->closing = true;
+  }
+
   /// Descriptors are short: an immediate retry would spin.
   void acceptLater() {
     retry_.expires_after(Duration(100));
