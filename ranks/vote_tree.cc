@@ -115,11 +115,7 @@ Status VoteTree::pass(Lane& lane, const VoteRecord& record) {
   return pairs_->send(*lane.outBuffer, lane.peer, kRecordSlot, 0, kRecordBytes);
 }
 
-Deadline VoteTree::ballotsLimit(const Lane& child, Deadline deadline) {
-  if (deadline.isNever()) {
-    return deadline;
-  }
-  const Duration telling = std::min(kTelling, deadline.remaining(SteadyClock()) / kTellingShare);
+Deadline VoteTree::ballotsLimit(const Lane& child, Deadline deadline, Duration telling) {
   return Deadline::at(deadline.when() -
                       telling * (kLevels - std::min(child.levels, kLevels - 1)) / kLevels);
 }
@@ -130,9 +126,13 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
                                      Deadline deadline,
                                      std::optional<Duration> handOver) {
   VoteRecord all = ballotRecord(key, ballot, rank_);
+  const Duration telling =
+      children_.empty() || deadline.isNever()
+          ? Duration::zero()
+          : std::min(kTelling, deadline.remaining(SteadyClock()) / kTellingShare);
   for (const auto& child : children_) {
     const auto record =
-        take(*child, RecordKind::kBallots, key, interrupt, ballotsLimit(*child, deadline));
+        take(*child, RecordKind::kBallots, key, interrupt, ballotsLimit(*child, deadline, telling));
     if (!record) {
       return record.status();
     }

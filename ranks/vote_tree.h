@@ -74,10 +74,12 @@ class VoteTree {
   Result<VoteRecord> take(
       Lane& lane, RecordKind kind, const VoteKey& key, Interrupt& interrupt, Deadline deadline);
   Status pass(Lane& lane, const VoteRecord& record);
-  /// How long a child's ballots are waited for: the closer to the silent rank, the shorter. So the
-  /// one that expires first is the one that knows who did not vote, and it can tell the others.
-  [[nodiscard]] static Deadline ballotsLimit(const Lane& child, Deadline deadline);
-  /// From all lanes below to rank 0; the verdict on the way back.
+  /// How long a child's ballots are waited for, of whose time `telling` is kept: the closer to the
+  /// silent rank, the shorter. So the one that expires first is the one that knows who did not
+  /// vote, and it can tell the others.
+  [[nodiscard]] static Deadline ballotsLimit(const Lane& child,
+                                             Deadline deadline,
+                                             Duration telling);
   static constexpr Duration kHandOver{5000};
 
   Result<Verdict> voteWith(const VoteKey& key,
@@ -85,6 +87,7 @@ class VoteTree {
                            Interrupt& interrupt,
                            Deadline deadline,
                            std::optional<Duration> handOver);
+  /// From all lanes below to rank 0; the verdict on the way back.
   Result<VoteRecord> collect(const VoteKey& key,
                              const Ballot& ballot,
                              Interrupt& interrupt,

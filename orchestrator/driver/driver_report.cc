@@ -166,9 +166,7 @@ void PushDriver::finish() {
       parts_.plane->releaseBuffers();
     }
   }
-  if (!wordTold_) {
-    tellWord();
-  }
+  tellWord();
   readmit();
   PushReport report = buildReport();
   Ending ending{std::move(report), runner_.leave(), manifest_, !verdictUnknown_};

@@ -39,7 +39,7 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
 /// others before the vote's own answer. Before the last clean-up where votes are dead: the others
 /// wait for nothing else.
 void PushDriver::tellWord() {
-  if (!state_.leader) {
+  if (!state_.leader || word_) {
     return;
   }
   Verdict word;
@@ -51,7 +51,7 @@ void PushDriver::tellWord() {
   if (state_.failed) {
     word.first = state_.first;
   }
-  wordTold_ = true;
+  word_ = word;
   parts_.link.publishVerdict(push_.epoch, word);
 }
 

@@ -121,6 +121,7 @@ class PushDriver final : public RankLinkListener {
   void holdLostVote(const Status& status);
   /// Whether the outcome of the last vote may still come over the link.
   [[nodiscard]] bool rankZeroWillTell() const;
+  /// Rank 0, once: its word goes to the others.
   void tellWord();
   /// Rank 0 has told that the push is good to its end.
   [[nodiscard]] bool toldGo() const;
@@ -202,8 +203,7 @@ class PushDriver final : public RankLinkListener {
   Status lostVoteStatus_;
   bool rankZeroLost_ = false;
   std::optional<Verdict> finalVote_;  ///< what the last vote came to, here
-  std::optional<Verdict> word_;       ///< whatever rank 0 has told of this push's end
-  bool wordTold_ = false;             ///< on rank 0: it has
+  std::optional<Verdict> word_;       ///< what rank 0 tells, or has told, of this push's end
   Executor::TimerId wordWait_ = 0;
   Status overslept_;  ///< not ok: this rank was stopped for longer than the others wait
   Status prepareError_;
