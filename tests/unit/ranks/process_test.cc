@@ -187,8 +187,12 @@ TEST(ProcessTest, ManyRebuildsLeaveNothingBehind) {
     std::size_t files = 0;
     std::size_t threads = 0;
     for (std::uint64_t epoch = 1; epoch <= kRebuilds; ++epoch) {
-      if (!agreement.open(epoch, in(kPatience)) ||
-          !agreement.vote(keyOf(epoch, 0), {}, in(kPatience))) {
+      Status status = agreement.open(epoch, in(kPatience));
+      if (status.ok()) {
+        status = agreement.vote(keyOf(epoch, 0), {}, in(kPatience)).status();
+      }
+      if (!status) {
+        std::fprintf(stderr, "rank %d: %s\n", rank, status.toString().c_str());
         return 1;
       }
       if (epoch == 5) {
@@ -205,8 +209,19 @@ TEST(ProcessTest, ManyRebuildsLeaveNothingBehind) {
         !agreement.vote(keyOf(kRebuilds + 1, 0), {}, in(kPatience))) {
       return 3;
     }
-    const bool flat = entries("/proc/self/fd") <= files && entries("/proc/self/task") <= threads;
-    return flat ? kFine : 4;
+    const std::size_t filesNow = entries("/proc/self/fd");
+    const std::size_t threadsNow = entries("/proc/self/task");
+    if (filesNow > files || threadsNow > threads) {
+      std::fprintf(stderr,
+                   "rank %d: from %zu to %zu descriptors, from %zu to %zu threads\n",
+                   rank,
+                   files,
+                   filesNow,
+                   threads,
+                   threadsNow);
+      return 4;
+    }
+    return kFine;
   });
   for (int rank = 0; rank < kSize; ++rank) {
     EXPECT_EQ(processes.await(rank), kFine) << rank;
