@@ -146,10 +146,9 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
     return result;
   }
   Status status = pass(*parent_, all);
-  if (status.ok()) {
-    const Deadline gone = handOver ? Deadline::after(SteadyClock(), *handOver) : Deadline::never();
-    status =
-        pairs_->awaitSent(*parent_->outBuffer, parent_->peer, interrupt, deadline.earliest(gone));
+  if (status.ok() && handOver) {
+    status = awaitPassed(
+        *parent_, interrupt, deadline.earliest(Deadline::after(SteadyClock(), *handOver)));
     if (status.code() == Code::kDeadlineExceeded && !deadline.passed(SteadyClock())) {
       status = Status(Code::kUnavailable, status.message());
     }
@@ -157,7 +156,17 @@ Result<VoteRecord> VoteTree::collect(const VoteKey& key,
   if (!status) {
     return status;
   }
-  return take(*parent_, RecordKind::kVerdict, key, interrupt, deadline);
+  // Not the ballots' leaving: where a parent closes just then Gloo forgets that send and its waiter
+  // for ever, while the pending receive hears of it.
+  auto verdict = take(*parent_, RecordKind::kVerdict, key, interrupt, deadline);
+  if (verdict && !handOver) {
+    status = awaitPassed(*parent_, interrupt, deadline);
+  }
+  return status.ok() ? std::move(verdict) : Result<VoteRecord>(status);
+}
+
+Status VoteTree::awaitPassed(Lane& lane, Interrupt& interrupt, Deadline deadline) {
+  return pairs_->awaitSent(*lane.outBuffer, lane.peer, interrupt, deadline);
 }
 
 Status VoteTree::handDown(const VoteRecord& record, Interrupt& interrupt, Deadline deadline) {
@@ -174,8 +183,10 @@ Status VoteTree::handDown(const VoteRecord& record, Interrupt& interrupt, Deadli
     }
     first.merge(passed);
   }
+  // They have asked for it long before: it leaves at once, or never.
+  const Deadline limit = deadline.earliest(Deadline::after(SteadyClock(), kHandOver));
   for (Lane* lane : sent) {
-    first.merge(pairs_->awaitSent(*lane->outBuffer, lane->peer, interrupt, deadline));
+    first.merge(awaitPassed(*lane, interrupt, limit));
   }
   if (first.ok() && !isRoot()) {
     first = ask(*parent_);

@@ -74,6 +74,8 @@ class VoteTree {
   Result<VoteRecord> take(
       Lane& lane, RecordKind kind, const VoteKey& key, Interrupt& interrupt, Deadline deadline);
   Status pass(Lane& lane, const VoteRecord& record);
+  /// Waits until what was passed has left.
+  Status awaitPassed(Lane& lane, Interrupt& interrupt, Deadline deadline);
   /// How long a child's ballots are waited for, of whose time `telling` is kept: the closer to the
   /// silent rank, the shorter. So the one that expires first is the one that knows who did not
   /// vote, and it can tell the others.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks as processes that are killed, stopped and continued.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -195,9 +196,10 @@ TEST(ProcessTest, ManyRebuildsLeaveNothingBehind) {
         std::fprintf(stderr, "rank %d: %s\n", rank, status.toString().c_str());
         return 1;
       }
-      if (epoch == 5) {
-        files = entries("/proc/self/fd");
-        threads = entries("/proc/self/task");
+      // The most of a few: Gloo's thread closes a socket a moment after it was given up.
+      if (epoch >= 5 && epoch < 25) {
+        files = std::max(files, entries("/proc/self/fd"));
+        threads = std::max(threads, entries("/proc/self/task"));
       }
       // One rank goes its own way: all lose their connections.
       const std::uint32_t step = rank == static_cast<int>(epoch % kSize) ? 2 : 1;
