@@ -119,7 +119,7 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
       return planePut(request);
     case ActionKind::kPlaneFlush:
       view_.reset();
-      result.status = parts_.plane->flush(request.deadline);
+      result.status = planeBegun_.ok() ? parts_.plane->flush(request.deadline) : planeBegun_;
       return result;
     case ActionKind::kStartGoal:
     case ActionKind::kCancelGoal:
@@ -200,13 +200,12 @@ CallerResult ThreadCaller::sourceBegin(const CallerRequest& request) {
   checker_ = std::make_unique<transports::ManifestChecker>(*manifest_, parts_.push.dtypeMismatch);
   index_ = 0;
   view_.reset();
-  if (parts_.plane != nullptr) {
-    result.status = parts_.plane->begin(*manifest_);
-  }
+  // A plane that is broken already fails this rank's first send, and nobody's gather.
+  planeBegun_ = parts_.plane != nullptr ? parts_.plane->begin(*manifest_) : Status();
   try {
-    result.status.merge(parts_.source.begin());
+    result.status = parts_.source.begin();
   } catch (const std::exception& error) {
-    result.status.merge(thrown("begin()", error));
+    result.status = thrown("begin()", error);
   }
   return result;
 }
@@ -238,7 +237,10 @@ CallerResult ThreadCaller::sourceNext() {
 
 CallerResult ThreadCaller::planePut(const CallerRequest& request) {
   CallerResult result;
-  result.status = parts_.plane->put(manifest_->tensors[index_ - 1], *view_, request.deadline);
+  result.status = planeBegun_;
+  if (result.status.ok()) {
+    result.status = parts_.plane->put(manifest_->tensors[index_ - 1], *view_, request.deadline);
+  }
   return result;
 }
 

@@ -70,6 +70,7 @@ class ThreadCaller final : public Caller {
   std::shared_ptr<const Manifest> manifest_;
   std::unique_ptr<transports::ManifestChecker> checker_;
   std::size_t index_ = 0;
+  Status planeBegun_;  ///< what the plane's begin came to in this pass
   std::optional<TensorView> view_;
 };
 

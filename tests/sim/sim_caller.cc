@@ -75,14 +75,7 @@ void SimCaller::meet(const CallerRequest& request, const Done& done) {
 void SimCaller::gather(const CallerRequest& request, const Done& done) {
   if (request.kind == ActionKind::kSourceBegin) {
     index_ = 0;
-    if (world_.plane != nullptr) {
-      if (Status begun = world_.plane->begin(*world_.manifest); !begun.ok()) {
-        CallerResult result;
-        result.status = begun;
-        finish(done, std::move(result));
-        return;
-      }
-    }
+    planeBegun_ = world_.plane != nullptr ? world_.plane->begin(*world_.manifest) : Status();
   }
   const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
                            ", tensor " + std::to_string(index_);
@@ -141,6 +134,10 @@ void SimCaller::plane(const CallerRequest& request, const Done& done) {
   };
   if (fault == FaultKind::kPlaneFails) {
     ended(Status(Code::kUnavailable, "the network failed", Outcome::kUnknown));
+    return;
+  }
+  if (request.kind != ActionKind::kChannelOpen && !planeBegun_.ok()) {
+    ended(planeBegun_);
     return;
   }
   switch (request.kind) {

@@ -60,6 +60,7 @@ class SimCaller final : public orchestrator::Caller {
   CallerWorld world_;
   int push_ = 0;
   std::size_t index_ = 0;  ///< tensors gathered in this pass
+  Status planeBegun_;      ///< as in the product's caller
 };
 
 }  // namespace pushrod::sim
