@@ -44,8 +44,7 @@ constexpr const char* kFoot = R"(
 
 These keys are read and checked, but other values than the one given are refused at start as "not in this build":
 `transport.kind` and an engine's `transport` (`tcp`), `transport.group` (`shared`), `transport.owners` (`false`),
-`transport.load_plan` (`false`), `push.verify` (`version` or `none`), `push.stop` (`chunk`), `push.flush_external`
-(`false`), `push.check_replicas` (`off`). `transport.kind` has the default `nccl`, so set it to `tcp`.
+`transport.load_plan` (`false`), `push.flush_external` (`false`). `transport.kind` has the default `nccl`, so set it to `tcp`.
 
 ## Example
 

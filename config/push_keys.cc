@@ -188,11 +188,14 @@ std::vector<Key<Config>> pushKeys() {
           [](auto& c) -> auto& { return c.push.dtypes.defaultDtype; }),
       overridesKey(),
       choiceKey<C, Stop>(
-          {"push.stop", "How a failed pass ends: at the next chunk, or at the source's end."},
+          {"push.stop",
+           "How a failed pass ends: at the next chunk, or, for sources that cannot stop in the "
+           "middle, at the source's end, sending nothing more."},
           {{Stop::kChunk, "chunk"}, {Stop::kPass, "pass"}},
           [](auto& c) -> auto& { return c.push.stop; }),
       switchKey<C>(
-          {"push.flush", "Reset the prefix cache after finish."},
+          {"push.flush",
+           "Reset the prefix cache after finish. After a failure it is reset even when false."},
           [](auto& c) -> auto& { return c.push.flush; }),
       switchKey<C>(
           {"push.flush_external", "Also the engine's external cache, where it has one."},
@@ -203,11 +206,14 @@ std::vector<Key<Config>> pushKeys() {
 std::vector<Key<Config>> proofKeys() {
   return {
       choiceKey<C, Verify>(
-          {"push.verify", "What proves a push; `none` is logged as unsafe."},
+          {"push.verify",
+           "What proves a push: the version that each engine then reports, or its parameters' "
+           "SHA-256 as well (releases from 0.32). `none` is logged as unsafe."},
           {{Verify::kVersion, "version"}, {Verify::kChecksum, "checksum"}, {Verify::kNone, "none"}},
           [](auto& c) -> auto& { return c.push.verify; }),
       integerKey<C>(
-          {"push.verify_every", "`checksum`: every so many pushes and after every resend."},
+          {"push.verify_every",
+           "`checksum`: at the first push, then at every so many-th, and at every resend."},
           1,
           1'000'000,
           [](auto& c) -> auto& { return c.push.verifyEvery; }),
@@ -233,7 +239,9 @@ std::vector<Key<Config>> proofKeys() {
           {"push.partial", "A push may lack names that an earlier one had."},
           [](auto& c) -> auto& { return c.push.partial; }),
       choiceKey<C, CheckReplicas>(
-          {"push.check_replicas", "Ranks compare their copies of each gathered tensor."},
+          {"push.check_replicas",
+           "`digest`: ranks compare their copies of each gathered tensor (XXH3-64), before any "
+           "version is published."},
           {{CheckReplicas::kOff, "off"}, {CheckReplicas::kDigest, "digest"}},
           [](auto& c) -> auto& { return c.push.checkReplicas; }),
   };

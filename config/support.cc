@@ -13,12 +13,8 @@ namespace pushrod::config {
 namespace {
 
 /// Keys that this build reads but knows only with their default.
-constexpr std::array<std::string_view, 6> kDefaultOnly = {"transport.owners",
-                                                          "transport.load_plan",
-                                                          "transport.group",
-                                                          "push.stop",
-                                                          "push.flush_external",
-                                                          "push.check_replicas"};
+constexpr std::array<std::string_view, 4> kDefaultOnly = {
+    "transport.owners", "transport.load_plan", "transport.group", "push.flush_external"};
 
 std::string missing(const std::string& key, const std::string& value) {
   return key + ": " + value + " is not in this build";
@@ -65,9 +61,6 @@ Status checkSupported(const Config& config) {
     if (limited && value != only) {
       add(missing(key.path, value) + "; set it to " + only + " or remove it");
     }
-  }
-  if (config.push.verify == Verify::kChecksum) {
-    add(missing("push.verify", "checksum") + "; set it to version");
   }
   return text.empty() ? Status() : Status(Code::kInvalidArgument, text);
 }

@@ -45,7 +45,8 @@ Result<std::unique_ptr<PushCoordinator>> PushCoordinator::create(
       sink->log(LogLevel::kWarning, warning);
     }
   }
-  impl->session = std::make_unique<orchestrator::PushSession>(config, *rank, *sink);
+  impl->session =
+      std::make_unique<orchestrator::PushSession>(config, *rank, *sink, options.flightRecord);
   if (Status status = impl->session->compose(options.privateStore); !status.ok()) {
     return status;
   }
@@ -58,6 +59,10 @@ Result<PushReport> PushCoordinator::push(const PushRequest& request) {
 
 void PushCoordinator::cancel(const std::string& reason) {
   impl_->session->cancel(Status(Code::kCancelled, reason));
+}
+
+void PushCoordinator::logState() {
+  impl_->session->logState();
 }
 
 std::string PushCoordinator::metricsAddress() const {

@@ -52,6 +52,8 @@ class ConcreteAdapters final : public Adapters {
 
   RankLink& link() override { return ranks_->link(); }
 
+  ranks::RecordExchange& records() override { return ranks_->records(); }
+
   DataPlane* plane() override { return plane_.get(); }
 
   transports::ChunkUpdates* chunks() override { return chunks_; }

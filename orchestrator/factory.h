@@ -15,6 +15,7 @@
 
 #include "metrics/push_metrics.h"
 #include "net/io_executor.h"
+#include "ranks/record_exchange.h"
 #include "transports/chunk_updates.h"
 
 namespace pushrod::orchestrator {
@@ -29,6 +30,7 @@ class Adapters {
 
   virtual Agreement& agreement() = 0;
   virtual RankLink& link() = 0;
+  virtual ranks::RecordExchange& records() = 0;
   /// Null on ranks that never send.
   virtual DataPlane* plane() = 0;
   /// The plane's other half, where engines are told of each chunk by itself; null where none is.

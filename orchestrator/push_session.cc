@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orchestrator/push_session.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "common/ids.h"
@@ -35,17 +37,33 @@ TransportKind pushTransport(const Config& config) {
   return kind;
 }
 
+/// Whether both are decimal numbers and the first is the smaller one, whatever their lengths.
+bool isOlder(std::string_view version, std::string_view last) {
+  const auto number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!number(version) || !number(last)) {
+    return false;
+  }
+  version.remove_prefix(std::min(version.find_first_not_of('0'), version.size()));
+  last.remove_prefix(std::min(last.find_first_not_of('0'), last.size()));
+  return version.size() != last.size() ? version.size() < last.size() : version < last;
+}
+
 }  // namespace
 
-PushSession::PushSession(Config config, Rank rank, LogSink& log)
+PushSession::PushSession(Config config, Rank rank, LogSink& log, std::string flightFolder)
     : config_(std::move(config)),
       rank_(std::move(rank)),
       log_(log),
+      flightFolder_(std::move(flightFolder)),
       metrics_(pushTransport(config_), engineNames(config_, rank_)),
       board_(config_.job, rank_.rank, rank_.size) {}
 
 PushSession::~PushSession() {
   net::runAndWait(executor_, [this] {
+    watch_.reset();
+    collector_.reset();
     driver_.reset();
     server_.reset();
     if (adapters_ != nullptr) {
@@ -74,6 +92,14 @@ Status PushSession::compose(const std::string& privateStore) {
     }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
+    recorder_ = std::make_unique<FlightRecorder>(
+        executor_, rank_.rank, config_.push.stop == Stop::kPass, *monitor_);
+    collector_ = std::make_unique<FlightCollector>(
+        executor_, adapters_->records(), rank_, [this](std::size_t budget) {
+          return recorder_->encode(budget);
+        });
+    watch_ = std::make_unique<StallWatch>(StallWatchParts{
+        executor_, log_, board_, *recorder_, adapters_->records(), config_, rank_.rank});
     serve();
   });
   return status;
@@ -182,9 +208,19 @@ std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& s
   return list;
 }
 
+/// Versions are opaque and may go back (P8); where both are numbers it is said, in case it was not
+/// meant.
+void PushSession::noteOlderVersion(const std::string& version) {
+  if (rank_.rank == 0 && isOlder(version, lastVersion_)) {
+    log_.log(LogLevel::kInfo,
+             "version " + version + " is older than " + lastVersion_ + ", the last one pushed");
+  }
+}
+
 void PushSession::keep(PushDriver::Ending& ending, bool good) {
   roster_.keep(ending.engines, good);
   if (good) {
+    lastVersion_ = ending.report.version;
     std::set<std::string> names;
     if (earlierNames_ != nullptr) {
       names = *earlierNames_;
@@ -210,11 +246,18 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.refusal = readEngines();
   push.onPhase = request.onPhase;
   push.engines = makeSlots(push.version, push.marker);
+  noteOlderVersion(push.version);
   monitor_->begin(epoch_, request.version, statusOf(push.engines), request.progress);
+  std::vector<std::string> names;
+  for (const EngineSlot& slot : push.engines) {
+    names.push_back(slot.client->name());
+  }
+  collector_->begin(epoch_);
+  watch_->begin(epoch_, request.version);
   DriverParts parts{executor_,
                     caller,
                     adapters_->link(),
-                    *monitor_,
+                    *recorder_,
                     config_,
                     rank_,
                     adapters_->plane(),
@@ -225,9 +268,12 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
                           ending.report.outcome == PushOutcome::kRecovered;
         keep(ending, good);
         driver_.reset();
-        ended = Ended{std::move(ending.report), ending.verdictKnown};
-        caller.stop();
+        ended = Ended{std::move(ending.report), ending.verdictKnown, {}};
+        settle(caller, ended);
       });
+  recorder_->begin(driver_->state(), names, [this](std::size_t engine) {
+    return driver_ == nullptr ? 0 : driver_->bytesSent(engine);
+  });
   driver_->start();
   if (!cancelled_.ok()) {
     driver_->cancel(std::exchange(cancelled_, Status()));
@@ -258,6 +304,9 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
   executor_.post([&] { begin(request, caller, result); });
   // Until the driver's end stops it: the mutex inside orders `result` before the return.
   caller.run();
+  if (!result.flight.empty()) {
+    leaveFlight(result.flight);
+  }
   if (!result.known) {
     return result.report.firstCause.prefixed(
         "the outcome of this push could not be learnt on this rank");
@@ -269,6 +318,9 @@ void PushSession::cancel(const Status& reason) {
   executor_.post([this, reason] {
     if (driver_ != nullptr) {
       driver_->cancel(reason);
+    } else if (settling_) {
+      // The push has its outcome; whoever orders the stop does not wait for a record.
+      collector_->cut();
     } else {
       cancelled_.merge(reason);
     }

@@ -13,7 +13,10 @@
 #include "orchestrator/driver/thread_caller.h"
 #include "orchestrator/engine_roster.h"
 #include "orchestrator/factory.h"
+#include "orchestrator/flight/collector.h"
+#include "orchestrator/flight/recorder.h"
 #include "orchestrator/status/push_monitor.h"
+#include "orchestrator/status/stall_watch.h"
 #include "orchestrator/status/status_server.h"
 
 namespace pushrod::orchestrator {
@@ -22,7 +25,8 @@ namespace pushrod::orchestrator {
 /// destroyed by the facade; the functions marked "control" run on the control thread.
 class PushSession {
  public:
-  PushSession(Config config, Rank rank, LogSink& log);
+  /// `flightFolder`: where flight records go; empty: nowhere.
+  PushSession(Config config, Rank rank, LogSink& log, std::string flightFolder);
   /// From any thread but the control thread: ends what runs and destroys what lives there.
   ~PushSession();
   PushSession(const PushSession&) = delete;
@@ -32,12 +36,15 @@ class PushSession {
   /// The trainer's thread.
   Result<PushReport> push(const PushRequest& request);
   void cancel(const Status& reason);
+  /// Any thread.
+  void logState();
   [[nodiscard]] std::string metricsAddress() const;
 
  private:
   struct Ended {
     PushReport report;
     bool known = true;
+    std::string flight;  ///< the record's text; empty: this rank writes none
   };
 
   // Control.
@@ -48,11 +55,19 @@ class PushSession {
                                                   const std::string& marker);
   [[nodiscard]] std::vector<EngineStatus> statusOf(const std::vector<EngineSlot>& slots) const;
   void keep(PushDriver::Ending& ending, bool good);
+  void noteOlderVersion(const std::string& version);
+  /// The driver has ended: brings the flight record together where there is to be one, then lets
+  /// push() return.
+  void settle(ThreadCaller& caller, Ended& ended);
+  [[nodiscard]] std::string flightText(const Ended& ended, FlightCollector::Parts parts) const;
+  /// The trainer's thread.
+  void leaveFlight(const std::string& text);
   void serve();
 
   Config config_;  ///< engines.list follows engines.file between pushes, nothing else changes
   const Rank rank_;
   LogSink& log_;
+  const std::string flightFolder_;
   metrics::PushMetrics metrics_;
   StatusBoard board_;
   net::IoExecutor executor_;
@@ -61,15 +76,20 @@ class PushSession {
   std::unique_ptr<Adapters> adapters_;
   std::unique_ptr<PushMonitor> monitor_;
   std::unique_ptr<StatusServer> server_;
+  std::unique_ptr<FlightRecorder> recorder_;
+  std::unique_ptr<FlightCollector> collector_;
+  std::unique_ptr<StallWatch> watch_;
   std::unique_ptr<PushDriver> driver_;
   EngineRoster roster_;
   Status refusal_;  ///< why rank 0 cannot push although it can meet the others
 
   std::shared_ptr<const std::set<std::string>> earlierNames_;  ///< null before a good push
+  std::string lastVersion_;                                    ///< of the last good push
 
   std::string address_;
   std::uint64_t epoch_ = 0;
-  Status cancelled_;  ///< an order to stop that came before the push it stops
+  bool settling_ = false;  ///< a push has ended and its flight record is collected
+  Status cancelled_;       ///< an order to stop that came before the push it stops
 };
 
 }  // namespace pushrod::orchestrator

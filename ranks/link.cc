@@ -28,7 +28,8 @@ Link::Link(net::IoExecutor& executor, LinkOptions options)
       fanOut_(fanOut(options.size)),
       parent_(TreePlace::of(options.rank, options.size, fanOut_).parent),
       interval_(std::max(std::min(kHeartbeat, options.agreement / kBeatsPerLimit), Duration{1})),
-      positionSince_(executor.now()) {}
+      positionSince_(executor.now()),
+      progressSince_(executor.now()) {}
 
 Link::~Link() {
   executor_.cancel(tickTimer_);

@@ -17,6 +17,7 @@
 #include "net/stream.h"
 #include "ranks/link_frame.h"
 #include "ranks/link_peers.h"
+#include "ranks/record_exchange.h"
 #include "ranks/tree_place.h"
 
 namespace pushrod::ranks {
@@ -40,7 +41,7 @@ struct LinkAddress {
 /// relays what it hears to its other connections. One that loses the rank above turns to rank 0, so
 /// that it still hears the last verdict. A connection that does not know the run's token, or breaks
 /// the protocol, is closed.
-class Link final : public RankLink {
+class Link final : public RankLink, public RecordExchange {
  public:
   Link(net::IoExecutor& executor, LinkOptions options);
   ~Link() override;
@@ -66,15 +67,21 @@ class Link final : public RankLink {
   /// others; elsewhere the rank above, when there is no way to rank 0.
   [[nodiscard]] std::vector<int> missing() const;
 
-  /// What the other ranks said last, by rank: on rank 0 all, elsewhere those below and those on the
-  /// way to rank 0.
-  [[nodiscard]] std::vector<RankPosition> positions() const;
+  [[nodiscard]] std::vector<RankPosition> positions() const override;
 
   void setListener(RankLinkListener* listener) override { listener_ = listener; }
 
   void setPosition(const VoteKey& position) override;
   void stop(const VoteKey& key, const Status& reason) override;
   void publishVerdict(std::uint64_t epoch, const Verdict& verdict) override;
+
+  void setRecordListener(RecordListener* listener) override { records_ = listener; }
+
+  void setProgress(const RankProgress& progress) override;
+  void askRecords(std::uint64_t epoch) override;
+  void sendRecord(std::uint64_t epoch, std::string_view record) override;
+  void endRecords(std::uint64_t epoch) override;
+  [[nodiscard]] bool reaches(int rank) const override;
 
  private:
   using Id = LinkPeers::Id;
@@ -110,6 +117,12 @@ class Link final : public RankLink {
   bool handleStop(Id id, const LinkFrame& frame);
   bool handleLost(Id id, const LinkFrame& frame);
   bool handleVerdict(Id id, const LinkFrame& frame);
+
+  // Flight records (link_records.cc).
+  bool handleRecordWord(Id id, const LinkFrame& frame);
+  bool handleRecordPart(Id id, const LinkFrame& frame);
+  void tellBelow(LinkKind kind, std::uint64_t epoch);
+
   /// Whether beats of that connection may tell of `rank`.
   [[nodiscard]] bool speaksFor(const Peer& peer, int rank) const;
   [[nodiscard]] RankPosition ownPosition() const;
@@ -127,8 +140,11 @@ class Link final : public RankLink {
   Duration interval_;
   std::string token_;
   RankLinkListener* listener_ = nullptr;
+  RecordListener* records_ = nullptr;
   VoteKey position_;
   TimePoint positionSince_;
+  RankProgress progress_;
+  TimePoint progressSince_;
   LinkPeers peers_;
   std::optional<LinkFrame> lastStop_;     ///< for ranks that connect late
   std::optional<LinkFrame> lastVerdict_;  ///< the same

@@ -29,6 +29,11 @@ RankPosition readPosition(WireReader& reader) {
   position.key = reader.key();
   position.age = readDuration(reader);
   position.silence = readDuration(reader);
+  position.progress.stage = reader.u8();
+  position.progress.begun = reader.u32();
+  position.progress.returned = reader.u32();
+  position.progress.kibPerSecond = reader.u32();
+  position.still = readDuration(reader);
   return position;
 }
 
@@ -36,6 +41,7 @@ RankPosition readPosition(WireReader& reader) {
 
 std::string encode(const LinkFrame& frame) {
   PUSHROD_CHECK(frame.positions.size() <= kMaxPositions);
+  PUSHROD_CHECK(frame.part.bytes.size() <= kMaxRecordPart);
   WireWriter writer;
   writer.u8(static_cast<std::uint8_t>(frame.kind));
   writer.text(frame.token, kMaxToken);
@@ -50,7 +56,15 @@ std::string encode(const LinkFrame& frame) {
     writer.key(position.key);
     writer.u64(milliseconds(position.age));
     writer.u64(milliseconds(position.silence));
+    writer.u8(position.progress.stage);
+    writer.u32(position.progress.begun);
+    writer.u32(position.progress.returned);
+    writer.u32(position.progress.kibPerSecond);
+    writer.u64(milliseconds(position.still));
   }
+  writer.u32(frame.part.number);
+  writer.u8(frame.part.last ? 1 : 0);
+  writer.text(frame.part.bytes, kMaxRecordPart);
   return framed(writer.bytes());
 }
 
@@ -68,11 +82,17 @@ Result<LinkFrame> decodeLinkFrame(std::string_view body) {
   for (std::size_t i = 0; i < count && reader.good(); ++i) {
     frame.positions.push_back(readPosition(reader));
   }
-  if (!reader.finished() || count > kMaxPositions ||
-      kind > static_cast<std::uint8_t>(LinkKind::kVerdict)) {
+  frame.part.number = reader.u32();
+  const std::uint8_t last = reader.u8();
+  frame.part.bytes = reader.text(kMaxRecordPart);
+  if (!reader.finished() || count > kMaxPositions || last > 1 ||
+      kind > static_cast<std::uint8_t>(LinkKind::kRecordEnd)) {
     return Status(Code::kUnavailable, "a message of the rank link is malformed");
   }
   frame.kind = static_cast<LinkKind>(kind);
+  frame.part.rank = frame.rank;
+  frame.part.epoch = frame.epoch;
+  frame.part.last = last == 1;
   return frame;
 }
 

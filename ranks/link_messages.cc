@@ -56,6 +56,11 @@ bool Link::handle(Id id, const LinkFrame& frame) {
       return greeted && handleLost(id, frame);
     case LinkKind::kVerdict:
       return greeted && handleVerdict(id, frame);
+    case LinkKind::kRecordAsk:
+    case LinkKind::kRecordEnd:
+      return greeted && handleRecordWord(id, frame);
+    case LinkKind::kRecordPart:
+      return greeted && handleRecordPart(id, frame);
   }
   return false;
 }
@@ -180,8 +185,15 @@ bool Link::handleVerdict(Id id, const LinkFrame& frame) {
 }
 
 RankPosition Link::ownPosition() const {
-  const auto age = executor_.now() - positionSince_;
-  return {options_.rank, position_, std::chrono::duration_cast<Duration>(age), Duration{}};
+  const auto since = [now = executor_.now()](TimePoint when) {
+    return std::chrono::duration_cast<Duration>(now - when);
+  };
+  return {options_.rank,
+          position_,
+          since(positionSince_),
+          Duration{},
+          progress_,
+          since(progressSince_)};
 }
 
 void Link::sendHello(Peer& peer) {
@@ -234,6 +246,9 @@ void Link::tellLost(int rank, const Status& reason, std::optional<Id> except) {
   peers_.sendToAll(frame, except);
   if (listener_ != nullptr) {
     listener_->onLost(rank, reason);
+  }
+  if (records_ != nullptr) {
+    records_->onRankGone(rank);
   }
 }
 

@@ -85,7 +85,8 @@ std::vector<int> LinkPeers::note(Peer& peer,
                                  TimePoint now) {
   std::vector<int> fresh;
   for (const RankPosition& each : positions) {
-    const Known known{each.key, now - each.age, now - each.silence};
+    const Known known{
+        each.key, now - each.age, now - each.silence, each.progress, now - each.still};
     if (peer.known.insert_or_assign(each.rank, known).second) {
       fresh.push_back(each.rank);
     }
@@ -114,7 +115,9 @@ std::vector<RankPosition> LinkPeers::positions(bool above, TimePoint now) const 
     list.push_back({rank,
                     known.key,
                     std::chrono::duration_cast<Duration>(now - known.since),
-                    std::chrono::duration_cast<Duration>(now - known.heard)});
+                    std::chrono::duration_cast<Duration>(now - known.heard),
+                    known.progress,
+                    std::chrono::duration_cast<Duration>(now - known.still)});
   }
   return list;
 }

@@ -26,6 +26,8 @@ class LinkPeers {
     VoteKey key;
     TimePoint since;
     TimePoint heard;
+    RankProgress progress = {};
+    TimePoint still = {};
   };
 
   struct Peer {

@@ -285,6 +285,10 @@ Link& Ranks::linkWithPositions() {
   return *impl_->link;
 }
 
+RecordExchange& Ranks::records() {
+  return *impl_->link;
+}
+
 std::unique_ptr<Gather> Ranks::gather() {
   return std::make_unique<Gather>(*impl_->rendezvous);
 }

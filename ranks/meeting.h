@@ -19,6 +19,7 @@ namespace pushrod::ranks {
 
 class Gather;
 class Link;
+class RecordExchange;
 
 struct RanksOptions {
   Rank rank;
@@ -50,6 +51,8 @@ class Ranks {
   RankLink& link();
   /// The same object with what rank 0 knows about the others' positions. Control thread.
   Link& linkWithPositions();
+  /// The same object as a carrier of flight records. Control thread.
+  RecordExchange& records();
   /// A gatherer of its own connections, for the caller's thread; ends before this object.
   std::unique_ptr<Gather> gather();
   /// On rank 0: every rank's host id, by rank. Only after the first open(), which no other thread

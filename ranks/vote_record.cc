@@ -21,7 +21,10 @@ VoteRecord ballotRecord(const VoteKey& key, const Ballot& ballot, int rank) {
     origin.attempt = static_cast<int>(key.attempt);
     record.verdict.first = ballot.status.at(origin);
     record.failingRank = rank;
+    record.verdict.failing = {rank};
+    record.verdict.failingCount = 1;
   }
+  record.verdict.stopped = ballot.stopped;
   return record;
 }
 
@@ -31,6 +34,12 @@ void combine(VoteRecord& into, const VoteRecord& other) {
     into.failingRank = other.failingRank;
     into.verdict.first = other.verdict.first;
   }
+  Verdict& all = into.verdict;
+  all.stopped = all.stopped || other.verdict.stopped;
+  all.failingCount += other.verdict.failingCount;
+  all.failing.insert(all.failing.end(), other.verdict.failing.begin(), other.verdict.failing.end());
+  std::sort(all.failing.begin(), all.failing.end());
+  all.failing.resize(std::min(all.failing.size(), kMostFailing));
   DigestRange& range = into.digests;
   const DigestRange& more = other.digests;
   if (more.smallest < range.smallest) {
@@ -48,8 +57,7 @@ void combine(VoteRecord& into, const VoteRecord& other) {
 }
 
 Verdict conclude(const VoteRecord& all, const Ballot& ballot) {
-  Verdict verdict;
-  verdict.first = all.verdict.first;
+  Verdict verdict = all.verdict;
   const DigestRange& range = all.digests;
   verdict.digestsEqual = range.smallest == range.largest;
   if (!verdict.digestsEqual) {

@@ -34,7 +34,7 @@ struct DigestRange {
 struct VoteRecord {
   RecordKind kind = RecordKind::kBallots;
   VoteKey key;
-  Verdict verdict;       ///< kBallots: only `first`
+  Verdict verdict;       ///< kBallots: without decision and digests
   int failingRank = -1;  ///< who cast verdict.first; -1 when it is ok
   DigestRange digests;
   std::uint64_t length = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ranks/wire.h"
 
+#include <algorithm>
+
 namespace pushrod::ranks {
 
 std::string_view cut(std::string_view text, std::size_t limit) {
@@ -55,6 +57,13 @@ void WireWriter::verdict(const Verdict& verdict) {
   u8(static_cast<std::uint8_t>(verdict.decision));
   u8(verdict.digestsEqual ? 1 : 0);
   i32(verdict.differingRank);
+  u8(verdict.stopped ? 1 : 0);
+  i32(verdict.failingCount);
+  const std::size_t named = std::min(verdict.failing.size(), kMostFailing);
+  u8(static_cast<std::uint8_t>(named));
+  for (std::size_t i = 0; i < named; ++i) {
+    i32(verdict.failing[i]);
+  }
 }
 
 std::uint64_t WireReader::integer(std::size_t width) {
@@ -121,6 +130,12 @@ Verdict WireReader::verdict() {
   verdict.decision = static_cast<Decision>(bounded(static_cast<std::uint8_t>(Decision::kFail)));
   verdict.digestsEqual = bounded(1) == 1;
   verdict.differingRank = i32();
+  verdict.stopped = bounded(1) == 1;
+  verdict.failingCount = i32();
+  const std::size_t named = bounded(kMostFailing);
+  for (std::size_t i = 0; i < named; ++i) {
+    verdict.failing.push_back(i32());
+  }
   return verdict;
 }
 

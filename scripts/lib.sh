@@ -12,7 +12,7 @@ packages_build=(ca-certificates g++ cmake make ninja-build git ccache python3 li
   libboost1.81-dev libboost-json1.81-dev libyaml-cpp-dev prometheus-cpp-dev libcli11-dev libxxhash-dev
   libhiredis-dev libssl-dev)
 packages_test=(libgtest-dev libgmock-dev clang-format-14 redis-server)
-packages_more=(clang-14 libclang-rt-14-dev clang-tidy-14)
+packages_more=(clang-14 libclang-rt-14-dev clang-tidy-14 python3-venv)
 
 # say WORDS...: a part begins, with the seconds since the script started.
 say() { printf '\n== [%s s] %s\n' "$SECONDS" "$*"; }

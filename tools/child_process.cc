@@ -34,6 +34,8 @@ std::string errnoText(int error) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
+  // A question that comes before the child can answer it must not end it.
+  ::signal(SIGUSR1, SIG_IGN);
   // A group that is not the terminal's foreground may still write to it, even with `tostop` set.
   ::signal(SIGTTOU, SIG_IGN);
   const int descriptors[] = {spec.input, spec.output, spec.errors};

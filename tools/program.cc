@@ -14,6 +14,7 @@
 #include "tools/commands/drill.h"
 #include "tools/commands/engine.h"
 #include "tools/commands/engines.h"
+#include "tools/commands/explain.h"
 #include "tools/commands/push.h"
 #include "tools/commands/status.h"
 #include "tools/console.h"
@@ -46,6 +47,7 @@ int parseAndRun(int argc, const char* const* argv) {
   addEnginesCommand(app, exitCode);
   addConfigCommand(app, exitCode);
   addStatusCommand(app, exitCode);
+  addExplainCommand(app, exitCode);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) {

@@ -13,6 +13,7 @@ struct PushOptions {
   std::string plan;  ///< of a drill; then there is neither checkpoint nor version
   std::string version;
   std::string report;  ///< empty: none
+  std::string flight;  ///< folder of flight records; empty: the report's, else the working folder
   std::optional<int> rank, worldSize;
   int ranks = 0;       ///< 0: this process is a rank; else it supervises so many
   std::string folder;  ///< set by a supervisor: its private folder; results go there
@@ -25,6 +26,15 @@ struct PushOptions {
 /// is a list.
 [[nodiscard]] inline std::string reportText(const PushOptions& options, const std::string& pushes) {
   return options.plan.empty() ? pushes : "[" + pushes + "]";
+}
+
+/// Where flight records go.
+[[nodiscard]] inline std::string flightFolder(const PushOptions& options) {
+  if (!options.flight.empty()) {
+    return options.flight;
+  }
+  const std::size_t slash = options.report.rfind('/');
+  return slash == std::string::npos ? "." : options.report.substr(0, slash + 1);
 }
 
 /// Names of a rank's result files in a supervisor's folder.

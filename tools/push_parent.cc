@@ -142,6 +142,8 @@ std::vector<std::string> rankCommand(const PushOptions& options,
                                       std::to_string(rank),
                                       "--world-size",
                                       std::to_string(options.ranks),
+                                      "--flight-record",
+                                      flightFolder(options),
                                       "--supervised",
                                       folder};
   if (options.orders) {

@@ -45,8 +45,9 @@ class RankGather final : public ShareGather {
       counts.push_back(shareOf(whole.size(), each, rank_.size).bytes);
     }
     const Share mine = shareOf(whole.size(), rank_.rank, rank_.size);
-    return gather_->allGatherShares(
-        whole.subspan(mine.offset, mine.bytes), whole, counts, deadline);
+    const Status gathered =
+        gather_->allGatherShares(whole.subspan(mine.offset, mine.bytes), whole, counts, deadline);
+    return gathered ? gathered : gathered.prefixed("the ranks' gather");
   }
 
   bool abort() noexcept override {

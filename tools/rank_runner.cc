@@ -120,6 +120,7 @@ int RankRunner::run() {
   }
   linger();
   watch_.onStop(nullptr);
+  watch_.onReport(nullptr);
   gather_.reset();  // Its store may be served by the coordinator.
   coordinator_.reset();
   return exitCode(code);
@@ -199,8 +200,10 @@ Status RankRunner::connect() {
   } else {
     gather_ = std::make_unique<SoloGather>();
   }
-  Result<std::unique_ptr<PushCoordinator>> coordinator =
-      PushCoordinator::create(config_, rank_, {.logSink = log_.get(), .privateStore = *store});
+  Result<std::unique_ptr<PushCoordinator>> coordinator = PushCoordinator::create(
+      config_,
+      rank_,
+      {.logSink = log_.get(), .privateStore = *store, .flightRecord = flightFolder(options_)});
   if (!coordinator) {
     return coordinator.status();
   }
@@ -208,6 +211,7 @@ Status RankRunner::connect() {
   watch_.onStop([this](int signal) {
     coordinator_->cancel(std::string("stopped by ") + signalName(signal));
   });
+  watch_.onReport([this] { coordinator_->logState(); });
   const std::string address = coordinator_->metricsAddress();
   if (options_.orders) {
     print("{\"event\":\"ready\",\"rank\":" + std::to_string(rank_.rank) +

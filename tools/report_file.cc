@@ -23,21 +23,26 @@ std::string temporaryBeside(const std::string& path) {
   return path + ".tmp." + std::to_string(::getpid());
 }
 
-Status unwritable(const std::string& path, int error) {
+Status refused(const std::string& path, int error) {
   return {Code::kInvalidArgument,
           "--report " + path + ": cannot be written: " + errnoText(error) +
               "; name a file in a folder that exists and may be written"};
+}
+
+Status unwritten(const std::string& path, int error) {
+  return {Code::kUnavailable,
+          path + " could not be written: " + errnoText(error) + "; make room for it"};
 }
 
 Status writeAll(int fd, const std::string& path, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno != EINTR) {
-      return unwritable(path, errno);
+      return unwritten(path, errno);
     }
     text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
   }
-  return ::fsync(fd) == 0 || errno == EINVAL ? Status() : unwritable(path, errno);
+  return ::fsync(fd) == 0 || errno == EINVAL ? Status() : unwritten(path, errno);
 }
 
 constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
@@ -48,12 +53,12 @@ Status checkReportPath(const std::string& path) {
   struct stat state = {};
   if (::stat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) {
     // The rename would put a file in the place of a device or a pipe.
-    return unwritable(path, S_ISDIR(state.st_mode) ? EISDIR : EEXIST);
+    return refused(path, S_ISDIR(state.st_mode) ? EISDIR : EEXIST);
   }
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
   if (!file.valid()) {
-    return unwritable(path, errno);
+    return refused(path, errno);
   }
   ::unlink(temporary.c_str());
   return {};
@@ -63,11 +68,11 @@ Status writeReportFile(const std::string& path, std::string_view text) {
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
   if (!file.valid()) {
-    return unwritable(path, errno);
+    return unwritten(path, errno);
   }
   Status written = writeAll(file.get(), path, text);
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    written = unwritable(path, errno);
+    written = unwritten(path, errno);
   }
   if (!written) {
     ::unlink(temporary.c_str());

@@ -26,7 +26,8 @@ void raiseEvent(int fd) {
 SignalWatch::SignalWatch()
     : told_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       end_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  const sigset_t set = stopSignals();
+  sigset_t set = stopSignals();
+  ::sigaddset(&set, SIGUSR1);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   PUSHROD_CHECK(told_.valid() && end_.valid() && signals_.valid());
@@ -46,6 +47,11 @@ void SignalWatch::onStop(std::function<void(int)> action) {
   }
 }
 
+void SignalWatch::onReport(std::function<void()> action) {
+  const std::lock_guard lock(mutex_);
+  report_ = std::move(action);
+}
+
 void SignalWatch::run() {
   StopOrders orders;
   for (;;) {
@@ -59,6 +65,13 @@ void SignalWatch::run() {
       continue;
     }
     const auto signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGUSR1) {
+      const std::lock_guard lock(mutex_);
+      if (report_) {
+        report_();
+      }
+      continue;
+    }
     const StopOrders::Order order = orders.deliver(signal, SteadyClock().now());
     if (order == StopOrders::Order::kFurther) {
       ::_exit(exitOfSignal(signal));

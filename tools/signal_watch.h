@@ -10,7 +10,8 @@
 
 namespace pushrod::tools {
 
-/// Turns SIGINT, SIGTERM and SIGHUP into one orderly stop (rulings P12 and P42). Create it before
+/// Turns SIGINT, SIGTERM and SIGHUP into one orderly stop (rulings P12 and P42), and SIGUSR1 into
+/// a question that changes nothing. Create it before
 /// any other thread, since threads take over the signal mask it sets. A second order ends the
 /// process at once with 128 + signal.
 class SignalWatch {
@@ -24,6 +25,10 @@ class SignalWatch {
   /// takes it back; after that it does not run any more.
   void onStop(std::function<void(int signal)> action);
 
+  /// What SIGUSR1 does, each time, on the watch's own thread. Without an action, and after null, it
+  /// does nothing.
+  void onReport(std::function<void()> action);
+
   /// The first order's signal, 0: none so far.
   [[nodiscard]] int received() const { return received_.load(); }
 
@@ -35,6 +40,7 @@ class SignalWatch {
 
   std::mutex mutex_;
   std::function<void(int)> action_;
+  std::function<void()> report_;
   std::atomic<int> received_{0};
   Descriptor told_;
   Descriptor end_;

@@ -22,6 +22,7 @@ class SupervisorSignals {
   SupervisorSignals() {
     set_ = stopSignals();
     ::sigaddset(&set_, SIGCHLD);
+    ::sigaddset(&set_, SIGUSR1);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
     fd_ = Descriptor(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
@@ -138,6 +139,12 @@ class Supervision {
 
   void handle(int signal) {
     if (signal == SIGCHLD) {
+      return;
+    }
+    if (signal == SIGUSR1) {
+      for (const auto& child : children_) {
+        child->send(signal);
+      }
       return;
     }
     const StopOrders::Order order = orders_.deliver(signal, clock_.now());

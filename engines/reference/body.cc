@@ -6,6 +6,7 @@
 #include <cctype>
 #include <string_view>
 
+#include <boost/json/serialize.hpp>
 #include <boost/json/stream_parser.hpp>
 
 namespace pushrod::engines::reference {
@@ -36,10 +37,10 @@ Parsed parse(const std::string& text) {
 
 }  // namespace
 
-std::optional<json::value> readLooseBody(Exchange& exchange) {
+std::optional<json::value> readLooseBody(Exchange& exchange, const std::string& otherwise) {
   Parsed parsed = parse(exchange.request().body);
   if (!parsed.value) {
-    exchange.badRequest("Invalid JSON format");
+    exchange.badRequest(otherwise);
   }
   return std::move(parsed.value);
 }
@@ -50,16 +51,21 @@ std::optional<json::value> readTypedBody(Exchange& exchange) {
   }
   Parsed parsed = parse(exchange.request().body);
   if (!parsed.value) {
-    exchange.invalid("json_invalid", "body." + std::to_string(parsed.good), "JSON decode error");
+    exchange.invalid({{"json_invalid",
+                       "body." + std::to_string(parsed.good),
+                       "JSON decode error",
+                       "<dict of 0 items>",
+                       "'error': 'Expecting value'"}});
   }
   return std::move(parsed.value);
 }
 
 std::optional<bool> readQueryFlag(Exchange& exchange, const std::string& key, bool absent) {
-  auto text = exchange.query(key);
-  if (!text) {
+  const auto given = exchange.query(key);
+  if (!given) {
     return absent;
   }
+  auto text = given;
   std::transform(text->begin(), text->end(), text->begin(), [](unsigned char c) {
     return static_cast<char>(std::tolower(c));
   });
@@ -71,7 +77,10 @@ std::optional<bool> readQueryFlag(Exchange& exchange, const std::string& key, bo
   if (std::find(kFalse.begin(), kFalse.end(), *text) != kFalse.end()) {
     return false;
   }
-  exchange.invalid("bool_parsing", "query." + key, "Input should be a valid boolean");
+  exchange.invalid({{"bool_parsing",
+                     "query." + key,
+                     "Input should be a valid boolean, unable to interpret input",
+                     *given}});
   return std::nullopt;
 }
 
@@ -80,6 +89,22 @@ std::optional<std::string> asString(const json::value* value) {
     return std::nullopt;
   }
   return std::string(value->get_string().data(), value->get_string().size());
+}
+
+std::string shownInput(const json::value* value) {
+  if (value == nullptr || value->is_null()) {
+    return "None";
+  }
+  if (value->is_array()) {
+    return "<list of " + std::to_string(value->get_array().size()) + " items>";
+  }
+  if (value->is_object()) {
+    return "<dict of " + std::to_string(value->get_object().size()) + " items>";
+  }
+  if (value->is_bool()) {
+    return value->get_bool() ? "True" : "False";
+  }
+  return asString(value).value_or(json::serialize(*value));
 }
 
 std::string noMapping(const json::value& value) {

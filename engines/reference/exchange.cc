@@ -68,6 +68,20 @@ std::string decode(std::string_view text) {
   return plain;
 }
 
+/// As Python shows a text.
+std::string shownText(const std::string& text) {
+  const char quote = text.find('\'') == std::string::npos ? '\'' : '"';
+  return quote + text + quote;
+}
+
+std::string shownLocation(const std::string& location, bool dotted) {
+  if (dotted) {
+    return "'" + location + "'";
+  }
+  const std::size_t dot = location.find('.');
+  return "('" + location.substr(0, dot) + "', '" + location.substr(dot + 1) + "')";
+}
+
 }  // namespace
 
 bool Exchange::hasJsonType() const {
@@ -158,20 +172,21 @@ void Exchange::badRequest(const std::string& message) {
         false);
 }
 
-void Exchange::invalid(std::string_view type, const std::string& location, std::string_view text) {
-  std::string shown = "'" + location + "'";
-  if (!profile_.dottedLocations) {
-    const std::size_t dot = location.find('.');
-    shown = "('" + location.substr(0, dot) + "', '" + location.substr(dot + 1) + "')";
+void Exchange::invalid(const std::vector<Invalid>& all) {
+  std::string message =
+      std::to_string(all.size()) + " validation error" + (all.size() == 1 ? ":" : "s:");
+  for (const Invalid& one : all) {
+    message += "\n  {'type': '" + std::string(one.type) +
+               "', 'loc': " + shownLocation(one.location, profile_.dottedLocations) +
+               ", 'msg': " + shownText(one.text) + ", 'input': " + shownText(one.input) +
+               (one.context.empty() ? "" : ", 'ctx': {" + one.context + "}") + "}";
   }
-  std::string message = "1 validation error: {'type': '" + std::string(type) +
-                        "', 'loc': " + shown + ", 'msg': '" + std::string(text) + "'}";
   if (profile_.minor <= 22) {
     message += " File \"/app/vllm/entrypoints/openai/api_server.py\", line 1";
   }
   json::value param = nullptr;
   if (profile_.paramInErrors) {
-    param = location;
+    param = all.front().location;
   }
   write({400,
          "application/json",
@@ -186,6 +201,10 @@ void Exchange::failed(const std::string& message) {
          json::serialize(errorBody(message, "InternalServerError", nullptr, 500)),
          false},
         true);
+}
+
+void Exchange::failedFlat(const std::string& message) {
+  write({500, "application/json", json::serialize(json::object{{"error", message}}), false}, false);
 }
 
 void Exchange::notFound(int status, std::string_view detail) {

@@ -18,6 +18,15 @@
 
 namespace pushrod::engines::reference {
 
+/// One thing that the request validation has found.
+struct Invalid {
+  std::string_view type;
+  std::string location;  ///< as "body.init_info"
+  std::string text;
+  std::string input = "None";  ///< what was given instead
+  std::string context = {};    ///< as Python shows it; empty: none
+};
+
 /// One request and its one answer, in the server's own shapes. Control thread only. Dropping it
 /// unanswered closes the connection.
 class Exchange {
@@ -49,10 +58,12 @@ class Exchange {
   void answer(const http::ServerResponse& response);
   /// 400 in the server's error shape.
   void badRequest(const std::string& message);
-  /// 400 of the request validation: `location` as "body.init_info".
-  void invalid(std::string_view type, const std::string& location, std::string_view text);
+  /// 400 of the request validation.
+  void invalid(const std::vector<Invalid>& all);
   /// 500 in the server's error shape; the connection is closed without having been announced.
   void failed(const std::string& message);
+  /// 500 of a route that catches its own failures: a flat shape, and the connection stays.
+  void failedFlat(const std::string& message);
   /// The shape of a route or a method that does not exist.
   void notFound(int status, std::string_view detail);
   void raw(const std::string& bytes);

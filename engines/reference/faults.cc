@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Action>, 16> kActions = {
+constexpr std::array<std::pair<std::string_view, Action>, 17> kActions = {
     {{"status", Action::kStatus},
      {"hang", Action::kHang},
      {"delay", Action::kDelay},
@@ -31,11 +31,13 @@ constexpr std::array<std::pair<std::string_view, Action>, 16> kActions = {
      {"ok_without_reading", Action::kOkWithoutReading},
      {"version", Action::kVersion},
      {"worker_fails", Action::kWorkerFails},
-     {"freeze_core", Action::kFreezeCore}}};
+     {"freeze_core", Action::kFreezeCore},
+     {"corrupt", Action::kCorrupt}}};
 
 bool isReceiveAction(Action action) {
   return action == Action::kStopReading || action == Action::kFailAfterChunks ||
-         action == Action::kDieAfterChunks || action == Action::kOkWithoutReading;
+         action == Action::kDieAfterChunks || action == Action::kOkWithoutReading ||
+         action == Action::kCorrupt;
 }
 
 Status bad(const std::string& text) {

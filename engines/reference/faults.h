@@ -30,6 +30,7 @@ enum class Action {
   kVersion,
   kWorkerFails,
   kFreezeCore,
+  kCorrupt,
 };
 
 [[nodiscard]] std::string_view actionName(Action action);

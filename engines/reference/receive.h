@@ -13,7 +13,7 @@ namespace pushrod::engines::reference {
 /// A planned misbehaviour of one receive. kStopReading ends when the source's close or reset is
 /// seen, which unread bytes in front of a plain close can delay; for shm, when the segment is gone.
 struct ReceiveFault {
-  enum class Kind { kNone, kStopReading, kFail, kDie, kSkip };
+  enum class Kind { kNone, kStopReading, kFail, kDie, kSkip, kCorrupt };
   Kind kind = Kind::kNone;
   std::uint32_t afterChunks = 0;
 };

@@ -47,8 +47,9 @@ void onChecksums(Exchange& exchange,
   for (const json::array& core : result.values) {
     for (const json::value& worker : core) {
       if (!worker.is_object()) {
-        // The reply of another, earlier call.
-        exchange.failed(checkerError("'NoneType' object is not iterable"));
+        // The reply of another, earlier call: the API server fails by itself.
+        const std::string type = worker.is_null() ? "NoneType" : worker.is_string() ? "str" : "int";
+        exchange.failed("'" + type + "' object has no attribute 'keys'");
         return;
       }
       for (const auto& entry : worker.get_object()) {
@@ -73,10 +74,16 @@ void checker(Service& service, const ExchangePtr& exchange) {
   const json::object request = body->is_object() ? body->get_object() : json::object();
   const auto action = asString(request.if_contains("action"));
   if (!action || (*action != "checksum" && *action != "reset" && *action != "compare")) {
-    exchange->invalid(
-        action ? "literal_error" : "missing",
-        "body.action",
-        action ? "Input should be 'checksum', 'reset' or 'compare'" : "Field required");
+    const std::string choice = "'checksum', 'reset' or 'compare'";
+    if (action) {
+      exchange->invalid({{"literal_error",
+                          "body.action",
+                          "Input should be " + choice,
+                          *action,
+                          "'expected': \"" + choice + "\""}});
+    } else {
+      exchange->invalid({{"missing", "body.action", "Field required"}});
+    }
     return;
   }
   WorkerCall call;
@@ -88,7 +95,7 @@ void checker(Service& service, const ExchangePtr& exchange) {
   if (*action == "compare") {
     const json::value* given = request.if_contains("baseline");
     if (given == nullptr || !given->is_object()) {
-      exchange->badRequest("baseline is required for action 'compare'");
+      exchange->badRequest("action='compare' requires a 'baseline' object");
       return;
     }
     baseline = given->get_object();

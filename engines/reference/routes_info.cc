@@ -99,11 +99,28 @@ void version(Service& service, const ExchangePtr& exchange) {
 }
 
 void models(Service& service, const ExchangePtr& exchange) {
-  exchange->json(
-      json::object{{"object", "list"},
-                   {"data",
-                    json::array{json::object{
-                        {"id", service.facts.model}, {"object", "model"}, {"owned_by", "vllm"}}}}});
+  constexpr int kCreated = 1700000000;  // any time of start
+  const json::object permission = {{"id", "modelperm-0"},
+                                   {"object", "model_permission"},
+                                   {"created", kCreated},
+                                   {"allow_create_engine", false},
+                                   {"allow_sampling", true},
+                                   {"allow_logprobs", true},
+                                   {"allow_search_indices", false},
+                                   {"allow_view", true},
+                                   {"allow_fine_tuning", false},
+                                   {"organization", "*"},
+                                   {"group", nullptr},
+                                   {"is_blocking", false}};
+  const json::object model = {{"id", service.facts.model},
+                              {"object", "model"},
+                              {"created", kCreated},
+                              {"owned_by", "vllm"},
+                              {"root", service.facts.model},
+                              {"parent", nullptr},
+                              {"max_model_len", 4096},
+                              {"permission", json::array{permission}}};
+  exchange->json(json::object{{"object", "list"}, {"data", json::array{model}}});
 }
 
 void worldSize(Service& service, const ExchangePtr& exchange) {
@@ -118,7 +135,11 @@ void serverInfo(Service& service, const ExchangePtr& exchange) {
   const Facts& facts = service.facts;
   const std::string format = exchange->query("config_format").value_or("text");
   if (format != "text" && format != "json") {
-    exchange->invalid("literal_error", "query.config_format", "Input should be 'text' or 'json'");
+    exchange->invalid({{"literal_error",
+                        "query.config_format",
+                        "Input should be 'text' or 'json'",
+                        format,
+                        "'expected': \"'text' or 'json'\""}});
     return;
   }
   json::object config = {
@@ -143,9 +164,9 @@ void serverInfo(Service& service, const ExchangePtr& exchange) {
 void metrics(Service& service, const ExchangePtr& exchange) {
   const Serving& state = service.serving;
   const bool asleep = state.weightsAsleep || state.cacheAsleep;
-  const auto line = [](std::string_view name, bool on) {
-    return "vllm:engine_sleep_state{engine=\"0\",sleep_state=\"" + std::string(name) + "\"} " +
-           (on ? "1.0" : "0.0") + "\n";
+  const auto line = [&service](std::string_view name, bool on) {
+    return "vllm:engine_sleep_state{engine=\"0\",model_name=\"" + service.facts.model +
+           "\",sleep_state=\"" + std::string(name) + "\"} " + (on ? "1.0" : "0.0") + "\n";
   };
   std::string text = "# TYPE vllm:engine_sleep_state gauge\n";
   text += line("awake", !asleep);
@@ -154,16 +175,24 @@ void metrics(Service& service, const ExchangePtr& exchange) {
   if (service.profile.operationMetrics) {
     text += operationLines(service);
   }
-  exchange->text(std::move(text), "text/plain; version=0.0.4; charset=utf-8");
+  exchange->text(std::move(text), "text/plain; version=1.0.0; charset=utf-8");
 }
 
 void collectiveRpc(Service& service, const ExchangePtr& exchange) {
-  const auto body = readLooseBody(*exchange);
+  const bool typed = service.profile.typedBodies;
+  const auto body =
+      typed
+          ? readLooseBody(*exchange, "JSON decode error: Expecting value: line 1 column 1 (char 0)")
+          : readLooseBody(*exchange);
   if (!body) {
     return;
   }
   if (!body->is_object()) {
-    exchange->failed(noMapping(*body));
+    if (typed) {
+      exchange->badRequest("Request body must be a JSON object");
+    } else {
+      exchange->failed(noMapping(*body));
+    }
     return;
   }
   const auto method = asString(body->get_object().if_contains("method"));

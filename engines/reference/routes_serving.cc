@@ -2,8 +2,10 @@
 // Routes about generation: pause, caches, sleep, and a generation route of the simplest kind.
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engines/reference/body.h"
 #include "engines/reference/service.h"
@@ -43,8 +45,89 @@ std::optional<std::string> readMode(Exchange& exchange) {
   if (mode == "abort" || mode == "wait" || mode == "keep") {
     return mode;
   }
-  exchange.invalid("literal_error", "query.mode", "Input should be 'abort', 'wait' or 'keep'");
+  exchange.invalid({{"literal_error",
+                     "query.mode",
+                     "Input should be 'abort', 'wait' or 'keep'",
+                     mode,
+                     "'expected': \"'abort', 'wait' or 'keep'\""}});
   return std::nullopt;
+}
+
+/// Asks the workers `calls` times for something that changes nothing here, one call after another
+/// as the core does; `done` gets the first failure, "" for none. Replies that are late come out.
+void askWorkers(Service& service, int calls, const std::function<void(const std::string&)>& done) {
+  if (calls == 0) {
+    done("");
+    return;
+  }
+  WorkerCall call;
+  call.method = Method::kCheckHealth;
+  service.collective(call, [&service, calls, done](const FanResult& result) {
+    if (result.ok) {
+      askWorkers(service, calls - 1, done);
+    } else {
+      done(result.error);
+    }
+  });
+}
+
+/// How often a pause asks the workers: the device is synchronised, two caches are theirs.
+int pauseCalls(const Profile& profile, bool clearCache) {
+  return (profile.minor >= 29 ? 1 : 0) + (clearCache ? 2 : 0);
+}
+
+/// The level of a sleep; nullopt: answered 400.
+std::optional<int> readLevel(Exchange& exchange) {
+  const std::string text = exchange.query("level").value_or("1");
+  int level = -1;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), level);
+  const std::string at = "query.level";
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    exchange.invalid({{"int_parsing",
+                       at,
+                       "Input should be a valid integer, unable to parse string as an integer",
+                       text}});
+  } else if (level < 0) {
+    exchange.invalid({{"greater_than_equal",
+                       at,
+                       "Input should be greater than or equal to 0",
+                       text,
+                       "'ge': 0"}});
+  } else if (level > 2) {
+    exchange.invalid(
+        {{"less_than_equal", at, "Input should be less than or equal to 2", text, "'le': 2"}});
+  } else {
+    return level;
+  }
+  return std::nullopt;
+}
+
+bool asleep(const Serving& state) {
+  return state.weightsAsleep || state.cacheAsleep;
+}
+
+/// Wakes what the tags name, everything without any; whether the workers are asked. One tag that
+/// names nothing asleep, and nothing is woken.
+bool wake(Serving& state, std::vector<std::string> tags) {
+  const bool all = tags.empty();
+  tags.erase(std::remove(tags.begin(), tags.end(), "scheduling"), tags.end());
+  if (!asleep(state) || (tags.empty() && !all)) {
+    return false;
+  }
+  for (const std::string& tag : tags) {
+    if (!(tag == "weights" && state.weightsAsleep) && !(tag == "kv_cache" && state.cacheAsleep)) {
+      return false;
+    }
+  }
+  const auto named = [&](std::string_view tag) {
+    return all || std::find(tags.begin(), tags.end(), tag) != tags.end();
+  };
+  state.weightsAsleep = state.weightsAsleep && !named("weights");
+  state.cacheAsleep = state.cacheAsleep && !named("kv_cache");
+  if (!asleep(state)) {
+    state.sleepLevel = 0;
+  }
+  return true;
 }
 
 void beginPause(Service& service, const std::string& mode) {
@@ -59,15 +142,25 @@ void beginPause(Service& service, const std::string& mode) {
 
 void pause(Service& service, const ExchangePtr& exchange) {
   const auto mode = readMode(*exchange);
-  if (!mode || !readQueryFlag(*exchange, "clear_cache", true)) {
+  const auto clear = mode ? readQueryFlag(*exchange, "clear_cache", true) : std::nullopt;
+  if (!clear) {
     return;
   }
+  const int calls = pauseCalls(service.profile, *clear);
+  const auto answer = [&service, exchange](const std::string& error) {
+    if (!error.empty()) {
+      exchange->failedFlat("Failed to pause generation: Call to pause_scheduler method failed: " +
+                           error);
+      return;
+    }
+    service.after(kPauseSettles, [exchange] {
+      exchange->json(json::object{{"status", "paused"}});
+    });
+  };
   service.utility([](Core&) {},
-                  [&service, exchange, mode = *mode] {
+                  [&service, mode = *mode, calls, answer] {
                     beginPause(service, mode);
-                    service.after(kPauseSettles, [exchange] {
-                      exchange->json(json::object{{"status", "paused"}});
-                    });
+                    askWorkers(service, calls, answer);
                   });
 }
 
@@ -129,63 +222,74 @@ void resetPrefix(Service& service, const ExchangePtr& exchange) {
 }
 
 void resetOther(Service& service, const ExchangePtr& exchange) {
-  service.utility([](Core&) {}, [exchange] { exchange->empty(); });
+  askWorkers(service, 1, [exchange](const std::string& error) {
+    const std::string& path = exchange->request().path;
+    if (error.empty()) {
+      exchange->empty();
+    } else {
+      exchange->failed("Call to " + path.substr(path.rfind('/') + 1) + " method failed: " + error);
+    }
+  });
 }
 
 void sleep(Service& service, const ExchangePtr& exchange) {
-  const std::string text = exchange->query("level").value_or("1");
-  int level = -1;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), level);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
-    exchange->invalid("int_parsing", "query.level", "Input should be a valid integer");
-    return;
-  }
-  const auto mode = readMode(*exchange);
+  const auto level = readLevel(*exchange);
+  const auto mode = level ? readMode(*exchange) : std::nullopt;
   if (!mode) {
     return;
   }
+  const auto answer = [&service, exchange, level = *level](const std::string& error) {
+    if (!error.empty()) {
+      exchange->failed("Call to sleep method failed: " + error);
+      return;
+    }
+    Serving& state = service.serving;
+    if (level >= 1) {
+      state.sleepLevel = level;
+      state.weightsAsleep = true;
+      state.cacheAsleep = true;
+    }
+    if (service.profile.sleepAnswers) {
+      exchange->json(json::object{{"status", "sleeping"}, {"level", level}});
+    } else {
+      exchange->empty();
+    }
+  };
   service.utility([](Core&) {},
-                  [&service, exchange, level, mode = *mode] {
+                  [&service, level = *level, mode = *mode, answer] {
                     beginPause(service, mode);
-                    service.serving.sleepLevel = level;
-                    service.serving.weightsAsleep = level >= 1;
-                    service.serving.cacheAsleep = level >= 1;
-                    if (service.profile.sleepAnswers) {
-                      exchange->json(json::object{{"status", "sleeping"}, {"level", level}});
-                    } else {
-                      exchange->empty();
-                    }
+                    const bool falls = level >= 1 && !asleep(service.serving);
+                    askWorkers(
+                        service, pauseCalls(service.profile, level >= 1) + (falls ? 1 : 0), answer);
                   });
 }
 
 void wakeUp(Service& service, const ExchangePtr& exchange) {
   const std::vector<std::string> tags = exchange->queryAll("tags");
-  const auto has = [tags](std::string_view tag) {
-    return tags.empty() || std::find(tags.begin(), tags.end(), tag) != tags.end();
+  const auto answer = [&service, exchange, tags](const std::string& error) {
+    if (!error.empty()) {
+      exchange->failed("Call to wake_up method failed: " + error);
+      return;
+    }
+    // The last part resumes, also when nothing slept; up to 0.23 any part does.
+    if (!asleep(service.serving) || service.profile.minor <= 23) {
+      release(service);
+    }
+    if (!service.profile.sleepAnswers) {
+      exchange->empty();
+      return;
+    }
+    json::value shown = nullptr;
+    if (!tags.empty()) {
+      shown = json::array(tags.begin(), tags.end());
+    }
+    exchange->json(json::object{{"status", asleep(service.serving) ? "sleeping" : "awake"},
+                                {"tags", std::move(shown)}});
   };
   service.utility([](Core&) {},
-                  [&service, exchange, tags, has] {
-                    Serving& state = service.serving;
-                    state.weightsAsleep = state.weightsAsleep && !has("weights");
-                    state.cacheAsleep = state.cacheAsleep && !has("kv_cache");
-                    const bool asleep = state.weightsAsleep || state.cacheAsleep;
-                    if (!asleep) {
-                      state.sleepLevel = 0;
-                    }
-                    // Up to 0.23 a part of the tags resumes the scheduling at once.
-                    if (has("scheduling") || service.profile.minor <= 23) {
-                      release(service);
-                    }
-                    if (!service.profile.sleepAnswers) {
-                      exchange->empty();
-                      return;
-                    }
-                    json::value shown = nullptr;
-                    if (!tags.empty()) {
-                      shown = json::array(tags.begin(), tags.end());
-                    }
-                    exchange->json(json::object{{"status", asleep ? "sleeping" : "awake"},
-                                                {"tags", std::move(shown)}});
+                  [&service, tags, answer] {
+                    const bool wakes = wake(service.serving, tags);
+                    askWorkers(service, wakes ? 1 : 0, answer);
                   });
 }
 

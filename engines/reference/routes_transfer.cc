@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engines/reference/body.h"
 #include "engines/reference/service.h"
@@ -38,6 +39,9 @@ void applyWorkerFault(const Exchange& exchange, WorkerCall& call) {
       break;
     case Action::kOkWithoutReading:
       call.receive = {ReceiveFault::Kind::kSkip, 0};
+      break;
+    case Action::kCorrupt:
+      call.receive = {ReceiveFault::Kind::kCorrupt, fault.afterChunks};
       break;
     default:
       break;
@@ -89,20 +93,30 @@ void carryOut(Service& service,
   ask(service, exchange, step, std::move(info), answering(exchange, step));
 }
 
-/// Whether a validated info has the right type; list entries are allowed for updates.
-bool rightType(const json::value& info, bool update) {
+/// What validation says of an info: an object is right, and for updates a list of objects; each of
+/// the two choices reports what keeps it from being taken.
+std::vector<Invalid> wrongTypes(const json::value& info, const std::string& at, bool update) {
+  const auto noObject = [](const json::value& value, const std::string& location) {
+    return Invalid{"dict_type", location, "Input should be a valid dictionary", shownInput(&value)};
+  };
   if (info.is_object()) {
-    return true;
+    return {};
   }
-  if (!update || !info.is_array()) {
-    return false;
-  }
-  for (const json::value& entry : info.get_array()) {
-    if (!entry.is_object()) {
-      return false;
+  std::vector<Invalid> all = {noObject(info, at)};
+  if (update && !info.is_array()) {
+    all.push_back({"list_type", at, "Input should be a valid list", shownInput(&info)});
+  } else if (update) {
+    const json::array& list = info.get_array();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!list[i].is_object()) {
+        all.push_back(noObject(list[i], at + "." + std::to_string(i)));
+      }
+    }
+    if (all.size() == 1) {
+      return {};
     }
   }
-  return true;
+  return all;
 }
 
 /// A body of a release that does not check types, which must be a mapping all the same; nullopt:
@@ -125,15 +139,18 @@ InfoPtr readInfo(const Profile& profile, Exchange& exchange, const std::string& 
   json::value* info = body->is_object() ? body->get_object().if_contains(key) : nullptr;
   if (info == nullptr || info->is_null()) {
     if (profile.typedBodies) {
-      exchange.invalid("missing", "body." + key, "Field required");
+      exchange.invalid({{"missing", "body." + key, "Field required"}});
     } else {
       exchange.badRequest("Missing '" + key + "' in request body");
     }
     return nullptr;
   }
-  if (profile.typedBodies && !rightType(*info, key == "update_info")) {
-    exchange.invalid("dict_type", "body." + key, "Input should be a valid dictionary");
-    return nullptr;
+  if (profile.typedBodies) {
+    const auto faults = wrongTypes(*info, "body." + key, key == "update_info");
+    if (!faults.empty()) {
+      exchange.invalid(faults);
+      return nullptr;
+    }
   }
   return std::make_shared<const json::value>(std::move(*info));
 }
@@ -156,7 +173,7 @@ FinishBody readFinish(const Profile& profile, Exchange& exchange) {
     return finish;
   }
   if (!body->is_null() && !body->is_object()) {
-    exchange.invalid("model_attributes_type", "body", "Input should be a valid dictionary");
+    exchange.invalid({{"missing", "body.weight_version", "Field required"}});
     return finish;
   }
   const json::value* version =
@@ -164,7 +181,10 @@ FinishBody readFinish(const Profile& profile, Exchange& exchange) {
   if (version != nullptr && !version->is_null()) {
     finish.version = asString(version);
     if (!finish.version) {
-      exchange.invalid("string_type", "body.weight_version", "Input should be a valid string");
+      exchange.invalid({{"string_type",
+                         "body.weight_version",
+                         "Input should be a valid string",
+                         shownInput(version)}});
       return finish;
     }
   }
@@ -251,9 +271,10 @@ void setVersion(Service& service, const ExchangePtr& exchange) {
       body->is_object() ? body->get_object().if_contains("new_version") : nullptr;
   const auto version = asString(value);
   if (!version) {
-    exchange->invalid(value == nullptr ? "missing" : "string_type",
-                      "body.new_version",
-                      value == nullptr ? "Field required" : "Input should be a valid string");
+    exchange->invalid({{value == nullptr ? "missing" : "string_type",
+                        "body.new_version",
+                        value == nullptr ? "Field required" : "Input should be a valid string",
+                        shownInput(value)}});
     return;
   }
   storeVersion(service, exchange, version, [exchange, version] {

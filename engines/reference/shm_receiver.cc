@@ -112,6 +112,7 @@ Status ShmReceiver::applyFault(const ShmSegment& segment,
       hooks.die();
       return {Code::kInternal, "the engine died"};
     case ReceiveFault::Kind::kSkip:
+    case ReceiveFault::Kind::kCorrupt:
     case ReceiveFault::Kind::kNone:
       break;
   }

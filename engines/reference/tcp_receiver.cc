@@ -135,6 +135,7 @@ Status TcpReceiver::applyFault(Socket& socket,
       hooks.die();
       return {Code::kInternal, "the engine died"};
     case ReceiveFault::Kind::kSkip:
+    case ReceiveFault::Kind::kCorrupt:
     case ReceiveFault::Kind::kNone:
       break;
   }

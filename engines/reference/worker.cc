@@ -18,6 +18,25 @@ WorkerReply raise(std::string text) {
   return {false, nullptr, std::move(text)};
 }
 
+/// Another content of the same tensor, as a transfer gone wrong would leave it.
+void spoil(LoadedTensor& tensor, ByteBudget& budget) {
+  if (tensor.bytes == nullptr) {
+    tensor.sha256 = Sha256::of(tensor.sha256);
+    return;
+  }
+  std::vector<std::uint8_t> bytes(tensor.bytes->data().begin(), tensor.bytes->data().end());
+  bytes.front() ^= 1U;
+  Sha256 digest;
+  digest.add(bytes.data(), bytes.size());
+  tensor.sha256 = digest.hex();
+  tensor.bytes = nullptr;
+  const auto kept = KeptBytes::create(budget, bytes.size());
+  if (kept != nullptr) {
+    kept->add(bytes.data(), bytes.size());
+  }
+  tensor.bytes = kept;
+}
+
 }  // namespace
 
 Worker::Worker(WorkerShared& shared, const WorkerPlace& place)
@@ -234,7 +253,7 @@ Status Worker::receiveTcp(const json::value& info, const ReceiveFault& fault) {
     }
   }
   declare(update->tensors);
-  return receiver_.receive(*update, fault, hooks(update->src));
+  return receiver_.receive(*update, fault, hooks(update->src, fault));
 }
 
 Status Worker::receiveShm(const json::value& info, const ReceiveFault& fault) {
@@ -247,7 +266,7 @@ Status Worker::receiveShm(const json::value& info, const ReceiveFault& fault) {
             "SHM weight transfer not initialized. Call init_transfer_engine() first."};
   }
   declare(update->tensors);
-  return segments_.receive(*update, fault, hooks(-1));
+  return segments_.receive(*update, fault, hooks(-1, fault));
 }
 
 void Worker::declare(const std::vector<TensorSpec>& tensors) {
@@ -257,17 +276,26 @@ void Worker::declare(const std::vector<TensorSpec>& tensors) {
   }
 }
 
-ReceiveHooks Worker::hooks(int src) {
+ReceiveHooks Worker::hooks(int src, const ReceiveFault& fault) {
   ReceiveHooks hooks;
   hooks.die = shared_.die;
-  hooks.chunk = [this, src](std::uint32_t index, std::uint64_t bytes) {
+  const bool corrupts = fault.kind == ReceiveFault::Kind::kCorrupt;
+  // The rule was matched to a chunk of shm already; a stream's chunk is found here.
+  const auto spoils = std::make_shared<bool>(corrupts && src < 0);
+  hooks.chunk = [this, src, spoils, corrupts, at = fault.afterChunks](std::uint32_t index,
+                                                                      std::uint64_t bytes) {
+    *spoils = *spoils || (corrupts && src >= 0 && index == at);
     json::object line = {{"worker", place_.index}, {"index", index}, {"bytes", bytes}};
     if (src >= 0) {
       line["src"] = src;
     }
     shared_.journal->write("chunk", line);
   };
-  hooks.tensor = [this](const LoadedTensor& tensor) {
+  hooks.tensor = [this, spoils](LoadedTensor tensor) {
+    if (*spoils && tensor.spec.bytes() > 0) {
+      *spoils = false;
+      spoil(tensor, shared_.budget);
+    }
     json::array shape(tensor.spec.shape.begin(), tensor.spec.shape.end());
     shared_.journal->write("tensor",
                            {{"worker", place_.index},

@@ -127,7 +127,7 @@ class Worker {
   Status receiveShm(const boost::json::value& info, const ReceiveFault& fault);
   void declare(const std::vector<TensorSpec>& tensors);
   /// `src`: the source of the stream; -1: there is none.
-  ReceiveHooks hooks(int src);
+  ReceiveHooks hooks(int src, const ReceiveFault& fault);
   void closeReceivers();
   WorkerReply finish();
   WorkerReply attribute(const std::string& name) const;

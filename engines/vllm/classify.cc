@@ -185,7 +185,17 @@ void readChecksumBody(const std::string& where, const http::Response& response, 
     reply.status = oddBody(where, response, "the parameters' checksums");
     return;
   }
+  auto digests = std::make_shared<std::map<std::string, std::string>>();
+  for (const auto& entry : sums->get_object()) {
+    const auto digest = stringOf(&entry.value());
+    if (!digest) {
+      reply.status = oddBody(where, response, "the parameters' checksums");
+      return;
+    }
+    digests->emplace(std::string(entry.key().data(), entry.key().size()), *digest);
+  }
   reply.text = response.body;
+  reply.checksums = std::move(digests);
 }
 
 void readBody(const Call& call,

@@ -226,6 +226,7 @@ void IdentifyFlow::readInfo(const http::Response& response) {
   backend_ = info.backend;
   identity_.backend = info.backend.value_or("");
   identity_.dtype = info.dtype;
+  identity_.quantization = info.quantization;
   identity_.executor = info.executor;
   identity_.pipelineStages = info.pipelineParallel.value_or(0);
   identity_.dataParallel = info.dataParallel.value_or(0);

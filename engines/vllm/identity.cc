@@ -145,6 +145,7 @@ ServerInfo readServerInfo(std::string_view body) {
   info.executor =
       stringOf(member(*config, "parallel_config", "distributed_executor_backend")).value_or("");
   info.dtype = stringOf(member(*config, "model_config", "dtype")).value_or("");
+  info.quantization = stringOf(member(*config, "model_config", "quantization")).value_or("");
   constexpr std::string_view kTorch = "torch.";
   if (info.dtype.starts_with(kTorch)) {
     info.dtype.erase(0, kTorch.size());

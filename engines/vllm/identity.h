@@ -16,7 +16,7 @@ namespace pushrod::engines::vllm {
 struct ServerInfo {
   std::optional<int> tensorParallel, pipelineParallel, dataParallel;
   std::optional<std::string> backend;  ///< "" when the server has no weight transfer at all
-  std::string executor, dtype;
+  std::string executor, dtype, quantization;
   bool externalCache = false;  ///< a KV connector is configured
 };
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <pushrod/deadline.h>
 #include <pushrod/result.h>
@@ -29,11 +31,15 @@ enum class Decision : std::uint8_t { kGo, kResend, kFail };
 struct Ballot {
   Status status;  ///< this rank's failure, if any; texts are cut to fit the record
   std::uint64_t digest =
-      0;  ///< compared over all ranks (configuration, manifest); 0 on all: unused
+      0;                 ///< compared over all ranks (configuration, manifest); 0 on all: unused
+  bool stopped = false;  ///< this rank's source yields nothing more in this pass
   /// Rank 0 only, ignored elsewhere: turns the first failing status (ok when none) into the
   /// decision. Called on the voting thread, while the vote is under way; must not block.
   std::function<Decision(const Status& first)> decide;
 };
+
+/// Failing ranks that a verdict names.
+inline constexpr std::size_t kMostFailing = 8;
 
 /// The common result of a vote, equal on every rank that receives it.
 struct Verdict {
@@ -41,6 +47,9 @@ struct Verdict {
   Decision decision = Decision::kGo;
   bool digestsEqual = true;
   int differingRank = -1;  ///< a rank whose digest is not rank 0's, the lowest known; -1 when equal
+  bool stopped = false;    ///< some rank's ballot had it
+  std::vector<int> failing;  ///< ranks whose ballot fails, ascending, the lowest kMostFailing
+  int failingCount = 0;      ///< how many there are
 };
 
 /// Agreement of all trainer ranks: small votes and one-to-all texts over a tree, with interruption.

@@ -43,6 +43,9 @@ struct CoordinatorOptions {
   /// With `ranks.store: auto`: a folder of this host that all ranks of the job share and nobody
   /// else uses; they meet there instead of at $MASTER_ADDR. Empty: none.
   std::string privateStore = {};
+  /// Where rank 0 leaves a flight record of each push that failed or was resent, the last 20 of the
+  /// job; made where it is missing. Empty: none. One that cannot be written is a warning.
+  std::string flightRecord = ".";
 };
 
 /// One trainer rank's handle on pushes. Every rank of the job creates one and calls push() in the
@@ -67,6 +70,10 @@ class PushCoordinator {
   /// none runs, the next one ends as soon as it begins. Any thread. `reason` becomes the first
   /// cause.
   void cancel(const std::string& reason);
+  /// Logs, as warnings, what the running push waits for: each rank's phase, step, tensor and
+  /// gathers, each engine's outstanding call, and whether they move; /status shows the same. Any
+  /// thread, returns at once; not from a signal handler, but from a thread that waits for signals.
+  void logState();
   /// Host and port of the status server, empty when there is none.
   [[nodiscard]] std::string metricsAddress() const;
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,13 +63,14 @@ struct EngineFeatures {
 struct EngineIdentity {
   std::string release;  ///< /version's text
   EngineFeatures features;
-  int worldSize = 1;       ///< workers behind this URL, data parallelism included
-  std::string model;       ///< first served model id; empty: not told
-  std::string backend;     ///< weight transfer backend; empty: not told
-  std::string dtype;       ///< model dtype without "torch."; empty: not told
-  int pipelineStages = 0;  ///< 0: not told
-  int dataParallel = 0;    ///< 0: not told
-  std::string executor;    ///< "mp", "ray", "uni"; empty: not told
+  int worldSize = 1;         ///< workers behind this URL, data parallelism included
+  std::string model;         ///< first served model id; empty: not told
+  std::string backend;       ///< weight transfer backend; empty: not told
+  std::string dtype;         ///< model dtype without "torch."; empty: not told
+  std::string quantization;  ///< how weights are quantised; empty: not, or not told
+  int pipelineStages = 0;    ///< 0: not told
+  int dataParallel = 0;      ///< 0: not told
+  std::string executor;      ///< "mp", "ray", "uni"; empty: not told
   bool asleep = false;
   bool operator==(const EngineIdentity&) const = default;
 };
@@ -93,6 +95,8 @@ struct Reply {
   int lag = 0;               ///< largest reply lag of its workers known after this call
   std::optional<bool> flag;  ///< kReadPaused, kReadSession
   std::string text;          ///< kReadVersion, kChecksums
+  /// kChecksums: SHA-256 in hex by the engine's parameter, each "dp0:pp0:pcp0:tp0:NAME".
+  std::shared_ptr<const std::map<std::string, std::string>> checksums;
   std::shared_ptr<const EngineIdentity> identity;  ///< kIdentify
 };
 

@@ -8,6 +8,7 @@
 #include <pushrod/agreement.h>
 #include <pushrod/tensor.h>
 
+#include "common/content_digests.h"
 #include "orchestrator/fsm/push_state.h"
 
 namespace pushrod::orchestrator {
@@ -22,6 +23,7 @@ struct CallerRequest {
   std::string bytes;  ///< kShare, kPrepare: what rank 0 says
   Deadline deadline = Deadline::never();
   std::shared_ptr<const Manifest> manifest;  ///< kPrepare, kSourceBegin: what will be passed
+  bool hashes = false;  ///< kSourceBegin: SHA-256 of what is put, for the engines' own
 };
 
 /// What became of it; `status` is ok when it was done.
@@ -36,6 +38,8 @@ struct CallerResult {
   Status prepared;                  ///< kPrepare: what this rank's own first buffers came to
   std::uint64_t bytesGathered = 0;  ///< kSourceNext
   std::string note;                 ///< kSourceNext at the end: a remark worth one warning
+  std::uint64_t copy = 0;           ///< kSourceNext: digest of the tensor, with check_replicas
+  std::shared_ptr<const common::ContentDigests> digests;  ///< kPlaneFlush, with `hashes`
 };
 
 /// The trainer's thread as the driver sees it: one action at a time, one completion each, in

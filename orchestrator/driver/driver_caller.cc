@@ -28,6 +28,10 @@ constexpr Duration kAbortPeriod = std::chrono::milliseconds(500);
 void PushDriver::call(CallerRequest request) {
   const ActionKind kind = request.kind;
   const Stage stage = state_.stage;
+  const bool source = kind == ActionKind::kSourceManifest || kind == ActionKind::kSourceBegin ||
+                      kind == ActionKind::kSourceNext || kind == ActionKind::kSourceRecover;
+  parts_.observer.onOperation(
+      kind, source ? parts_.config.timeouts.gather : request.deadline.remaining(parts_.executor));
   parts_.caller.perform(
       std::move(request),
       [this, kind, stage, alive = std::weak_ptr<int>(alive_)](CallerResult result) {
@@ -48,7 +52,7 @@ void PushDriver::callSource(CallerRequest request) {
     gatherExpired_ = mine(Status(Code::kDeadlineExceeded,
                                  "one call of the weight source took longer than timeouts.gather"));
     // The peers are in the same collective; they are told even when this source cannot be ended.
-    parts_.link.stop(key(), gatherExpired_);
+    stopPeers(gatherExpired_);
     abortSource();
   });
   call(std::move(request));
@@ -71,6 +75,7 @@ void PushDriver::abortSource() {
 void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
   disarm(gather_);
   disarm(abort_);
+  parts_.observer.onOperationEnd(kind, result.status);
   if (!gatherExpired_.ok() && !result.status.ok()) {
     result.status = gatherExpired_;
   }
@@ -90,6 +95,7 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       return;
     case ActionKind::kPlanePut:
     case ActionKind::kPlaneFlush:
+      takeDigests(result.digests);
       if (result.status.ok()) {
         feed(Event{EventKind::kPlaneDone, Status(), {}});
       } else {
@@ -118,6 +124,7 @@ Status PushDriver::takeManifest(std::shared_ptr<const Manifest> manifest) {
   manifestText_ = transports::manifestText(*manifest_);
   manifestDigest_ = common::fnv1a(manifestText_);
   parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
+  parts_.observer.onDeclared(manifest_);
   if (push_.earlierNames == nullptr || parts_.config.push.partial) {
     return Status();
   }
@@ -157,6 +164,7 @@ void PushDriver::onItem(const CallerResult& result, Stage stage) {
     feed(Event{EventKind::kSourceEnd, early, {}});
     return;
   }
+  copies_.push_back(result.copy);
   passBytes_ += result.bytesGathered;
   parts_.observer.onTensor(state_.tensors + 1, passBytes_);
   feed(Event{EventKind::kSourceItem, result.mismatch.ok() ? Status() : mine(result.mismatch), {}});
@@ -171,6 +179,8 @@ std::uint64_t PushDriver::digest() const {
     case Stage::kMendVote:
       // Unequal digests are how one rank's failed gather becomes known to all.
       return state_.gatherFailed ? 2 : 1;
+    case Stage::kVote:
+      return state_.phase == Phase::kStream ? copiesDigest() : 0;
     default:
       return 0;
   }
@@ -185,12 +195,18 @@ void PushDriver::startVote() {
     request.ballot.status.merge(mine(push_.refusal));
   }
   request.ballot.digest = digest();
+  request.ballot.stopped = state_.stopPass;
   request.deadline = voteDeadline();
   if (state_.leader) {
     voteInput_ = decideInput();
     request.ballot.decide = [input = voteInput_](const Status& first) {
       return decideVote(input, first).decision;
     };
+    if (state_.passingOn) {
+      // The vote that failed the pass has decided, and left out whom it had to.
+      const Decision kept = voteInput_.timeLeft ? lastVerdict_.decision : Decision::kFail;
+      request.ballot.decide = [kept](const Status&) { return kept; };
+    }
   }
   voteStarted_ = parts_.executor.now();
   parts_.link.setPosition(key());
@@ -210,14 +226,16 @@ void PushDriver::onVote(CallerResult result) {
     holdLostVote(mine(result.status));
     return;
   }
+  nameDifferingRanks(result.verdict);
   lastVerdict_ = result.verdict;
   if (state_.phase == Phase::kVerdict) {
     finalVote_ = result.verdict;
   }
-  if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict) {
+  // The vote at a failed pass's end brings the failure once more.
+  if (!result.verdict.first.ok() && state_.phase != Phase::kVerdict && !state_.passingOn) {
     parts_.observer.onFailure(state_.phase, result.verdict.first);
   }
-  if (state_.leader && result.verdict.decision == Decision::kResend) {
+  if (state_.leader && result.verdict.decision == Decision::kResend && !state_.passingOn) {
     dropEngines(decideVote(voteInput_, result.verdict.first).withoutEngines);
   }
   feed(Event{EventKind::kVerdict, Status(), std::move(result.verdict)});
@@ -247,7 +265,9 @@ void PushDriver::startShare() {
   request.key = key();
   request.deadline = voteDeadline();
   if (state_.leader) {
-    request.bytes = state_.stage == Stage::kConfigShare ? push_.agreement : manifestText_;
+    request.bytes = state_.stage == Stage::kConfigShare ? push_.agreement
+                    : state_.stage == Stage::kCopyShare ? copiesText()
+                                                        : manifestText_;
   }
   call(std::move(request));
 }
@@ -258,6 +278,15 @@ void PushDriver::onShared(const CallerResult& result) {
     return;
   }
   std::string difference;
+  if (state_.stage == Stage::kCopyShare) {
+    difference = compareCopies(result.bytes);
+    feed(Event{EventKind::kLocalDone,
+               difference.empty()
+                   ? Status()
+                   : mine(Status(Code::kDataMismatch, difference, Outcome::kNotSent)),
+               {}});
+    return;
+  }
   if (!state_.leader && state_.stage == Stage::kConfigShare) {
     if (result.bytes != push_.agreement) {
       difference = push_.compareAgreement(push_.agreement, result.bytes);
@@ -283,6 +312,10 @@ void PushDriver::onShared(const CallerResult& result) {
 }
 
 Result<Plan> PushDriver::makePlan() {
+  if (push_.earlierNames == nullptr) {
+    // Once in a job's life is enough.
+    noteDtypes();
+  }
   Plan plan;
   for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
     plan.steps.push_back(end);
@@ -341,6 +374,7 @@ void PushDriver::onPrepared(const CallerResult& result) {
   if (plan.ok()) {
     state_.steps = plan->steps;
     state_.packs = !state_.leader && plan->packs(parts_.rank.rank);
+    parts_.observer.onPlan(state_.steps, state_.packs);
   } else {
     status.merge(mine(plan.status()));
   }

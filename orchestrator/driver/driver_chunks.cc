@@ -54,7 +54,8 @@ void PushDriver::expectChunks() {
 /// After a step's vote: what was agreed as packed on every host may be read.
 void PushDriver::releaseChunks() {
   const bool last = state_.stage == Stage::kEnd;
-  if (parts_.chunks == nullptr || !state_.leader || (!last && state_.stage != Stage::kNext)) {
+  if (parts_.chunks == nullptr || !state_.leader || state_.passingOn ||
+      (!last && state_.stage != Stage::kNext)) {
     return;
   }
   for (EngineSlot& slot : runner_.slots()) {

@@ -25,6 +25,7 @@ void PushDriver::performAll(const Actions& actions) {
   }
   hookDue_ = false;
   hookBusy_ = true;
+  parts_.observer.onHook(true);
   hold(actions);
   CallerRequest request;
   request.hook = [hook = push_.onPhase,
@@ -51,6 +52,7 @@ void PushDriver::hold(const Actions& actions) {
 void PushDriver::onHook(const Status& status) {
   disarm(abort_);
   hookBusy_ = false;
+  parts_.observer.onHook(false);
   const Status failure = status.ok() ? Status() : mine(status);
   for (const Action& action : std::exchange(held_, {})) {
     if (failure.ok()) {
@@ -67,6 +69,7 @@ void PushDriver::performFailed(const Action& action, const Status& failure) {
   switch (action.kind) {
     case ActionKind::kVote:
       state_.local.merge(failure);
+      parts_.observer.onHookFailed(failure);
       perform(action);
       return;
     case ActionKind::kPrepare:

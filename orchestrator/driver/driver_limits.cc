@@ -61,6 +61,7 @@ void PushDriver::armDrain() {
   if (drain_ != 0) {
     return;
   }
+  parts_.observer.onDrain(parts_.config.timeouts.drain);
   const TimePoint when = parts_.executor.now() + parts_.config.timeouts.drain;
   drain_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
     if (alive.expired()) {
@@ -69,6 +70,30 @@ void PushDriver::armDrain() {
     drain_ = 0;
     feed(Event{EventKind::kDrained, drainCause(), {}});
   });
+}
+
+/// What was declared against what has left, for the engines that the tail waits for, or all.
+std::string PushDriver::bytesText() const {
+  constexpr int kMostNamed = 4;
+  const std::vector<std::string> silent = runner_.waiting();
+  int listed = 0;
+  std::string text;
+  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
+    const EngineSlot& slot = runner_.slots()[channelSlots_[place]];
+    const std::string& name = slot.client->name();
+    if (!silent.empty() && std::find(silent.begin(), silent.end(), name) == silent.end()) {
+      continue;
+    }
+    if (++listed > kMostNamed) {
+      return text + ", and others";
+    }
+    const int workers = slot.ledger.identity == nullptr ? 1 : slot.ledger.identity->worldSize;
+    const std::uint64_t declared = manifest_->bytes() * static_cast<std::uint64_t>(workers);
+    text += (text.empty() ? "" : ", ") + name + ": " +
+            std::to_string(parts_.plane->bytesSent(place)) + " of " + std::to_string(declared) +
+            " bytes sent";
+  }
+  return text;
 }
 
 Status PushDriver::drainCause() const {
@@ -85,10 +110,11 @@ Status PushDriver::drainCause() const {
     }
     why += " did not answer";
   }
-  return mine(Status(Code::kDeadlineExceeded,
-                     why + " within timeouts.drain of the end of the other side",
-                     Outcome::kUnknown)
-                  .at(origin));
+  return mine(
+      Status(Code::kDeadlineExceeded,
+             why + " within timeouts.drain of the end of the other side (" + bytesText() + ")",
+             Outcome::kUnknown)
+          .at(origin));
 }
 
 void PushDriver::disarm(Executor::TimerId& timer) {

@@ -4,6 +4,7 @@
 
 #include "common/time_text.h"
 #include "orchestrator/driver/push_driver.h"
+#include "orchestrator/dtype_note.h"
 
 namespace pushrod::orchestrator {
 
@@ -12,6 +13,9 @@ namespace {
 std::string contentWord(const Ledger& ledger) {
   if (ledger.reach == Reach::kLost || (ledger.dropped && ledger.silent)) {
     return "lost";
+  }
+  if (ledger.proof == Proof::kDiffers) {
+    return "mixed";
   }
   if (ledger.proved) {
     return "current";
@@ -91,6 +95,7 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   if (ledger.session != Session::kUnknown) {
     report.session = ledger.session == Session::kOpen ? "open" : "closed";
   }
+  report.content = contentOf(slot);
   report.replyLag = ledger.lag;
   report.bytes = engineBytes_[index];
   if (!ledger.error.ok()) {
@@ -108,6 +113,35 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
                                                : remedyOf(ledger, report.outcome);
   }
   return report;
+}
+
+void PushDriver::noteDtypes() {
+  for (const EngineSlot& slot : runner_.slots()) {
+    if (slot.ledger.identity == nullptr) {
+      continue;
+    }
+    const std::string note = dtypeNote(*manifest_, slot.ledger.identity->dtype);
+    if (!note.empty()) {
+      // One engine stands for its peers.
+      parts_.observer.onNote("engine " + slot.client->name() + " " + note);
+      return;
+    }
+  }
+}
+
+void PushDriver::addEngines(PushReport& report) const {
+  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
+    const EngineSlot& slot = runner_.slots()[i];
+    report.engines.push_back(engineReport(slot, i));
+    if (state_.phase == Phase::kFailed && slot.ledger.pausedByUs && slot.ledger.resumed &&
+        !slot.ledger.startSent) {
+      report.notes.push_back("engine " + slot.client->name() +
+                             " generates again, as it did before this push");
+    }
+    if (slot.ledger.dropped) {
+      report.droppedEngines.push_back(slot.client->name());
+    }
+  }
 }
 
 PushReport PushDriver::buildReport() const {
@@ -141,13 +175,9 @@ PushReport PushDriver::buildReport() const {
   report.firstCause = state_.first;
   report.notes = state_.first.notes();
   report.notes.insert(report.notes.end(), dropNotes_.begin(), dropNotes_.end());
-  for (std::size_t i = 0; i < engineBytes_.size(); ++i) {
-    const EngineSlot& slot = runner_.slots()[i];
-    report.engines.push_back(engineReport(slot, i));
-    if (slot.ledger.dropped) {
-      report.droppedEngines.push_back(slot.client->name());
-    }
-  }
+  const std::vector<std::string> contents = contentNotes();
+  report.notes.insert(report.notes.end(), contents.begin(), contents.end());
+  addEngines(report);
   return report;
 }
 

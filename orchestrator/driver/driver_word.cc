@@ -22,6 +22,7 @@ void PushDriver::onVerdict(std::uint64_t epoch, const Verdict& verdict) {
   if (epoch != push_.epoch) {
     return;
   }
+  parts_.observer.onLink({LinkNews::Kind::kVerdict, false, 0, verdict.first});
   word_ = verdict;
   if (state_.agreementDead) {
     adoptWord();
@@ -52,6 +53,7 @@ void PushDriver::tellWord() {
     word.first = state_.first;
   }
   word_ = word;
+  parts_.observer.onLink({LinkNews::Kind::kVerdict, true, -1, word.first});
   parts_.link.publishVerdict(push_.epoch, word);
 }
 

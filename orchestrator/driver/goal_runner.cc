@@ -122,6 +122,16 @@ void GoalRunner::drop(std::size_t engine, Deadline deadline) {
       });
 }
 
+Status GoalRunner::blame(std::size_t engine, const Status& status) {
+  Ledger& ledger = slots_[engine].ledger;
+  // What it was proved by is worth nothing any more, nor is a resend without an empty session.
+  ledger.proof = Proof::kDiffers;
+  ledger.proved = false;
+  ledger.needsEmpty = true;
+  end(engine, status);
+  return located(engine, status);
+}
+
 void GoalRunner::cancel(const Status& reason) {
   if (!running_ || !cancelReason_.ok()) {
     return;
@@ -156,7 +166,7 @@ void GoalRunner::release() {
 void GoalRunner::endHolding(const Status& reason) {
   for (std::size_t i = 0; running_ && i < tracks_.size(); ++i) {
     if (std::exchange(tracks_[i].holding, false)) {
-      end(i, reason);
+      end(i, reason, true);
     }
   }
   settleIfDone();
@@ -231,6 +241,7 @@ void GoalRunner::advance(std::size_t engine) {
     case Next::Kind::kWait:
       break;
   }
+  track.waits = next.status;
   const TimePoint when = std::min(executor_.now() + next.pause, track.deadline.when());
   track.timer = executor_.postAt(
       when, [this, engine, call = std::move(next.call), alive = std::weak_ptr<int>(alive_)] {
@@ -251,6 +262,7 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
                  Outcome::kNotSent);
     // What was to be resolved by this call is the cause; that there was no time left is not.
     Status cause = track.failure;
+    cause.merge(track.waits);
     cause.merge(limit);
     end(engine, cause);
     settleIfDone();
@@ -266,7 +278,11 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
   Deadline limit = track.deadline;
   if (call.kind == CallKind::kResume) {
     // A lost answer must leave time for the read that tells whether it was done.
-    limit = Deadline::after(executor_, track.deadline.remaining(executor_) / 2);
+    const Duration half = track.deadline.remaining(executor_) / 2;
+    limit = half > Duration::zero() ? Deadline::after(executor_, half) : limit;
+  }
+  if (hooks_.sent) {
+    hooks_.sent(engine, track.goal, call, limit);
   }
   slot.client->call(call,
                     limit,
@@ -306,7 +322,7 @@ void GoalRunner::onReply(
   settleIfDone();
 }
 
-void GoalRunner::end(std::size_t engine, const Status& status) {
+void GoalRunner::end(std::size_t engine, const Status& status, bool interrupted) {
   Track& track = tracks_[engine];
   EngineSlot& slot = slots_[engine];
   track.begun = true;
@@ -319,7 +335,7 @@ void GoalRunner::end(std::size_t engine, const Status& status) {
     const Status where = located(engine, cause);
     (track.goal == Goal::kClosed ? slot.ledger.closing : slot.ledger.error).merge(where);
     if (!dropped(engine)) {
-      track.fault = faultOf(slot.ledger, cause, !cancelReason_.ok());
+      track.fault = faultOf(slot.ledger, cause, interrupted || !cancelReason_.ok());
       fail(where);
     }
   }

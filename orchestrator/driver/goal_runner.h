@@ -33,6 +33,8 @@ class GoalRunner {
     std::function<void(Goal, const Status&)> settled;
     /// An engine failed `updated` while others are still at it.
     std::function<void(const Status&)> early;
+    /// Before every call.
+    std::function<void(std::size_t engine, Goal, const Call&, Deadline)> sent;
     /// After every reply, the ledger already brought up to date.
     std::function<void(std::size_t engine, Goal, const Call&, const Reply&)> observed;
   };
@@ -64,6 +66,10 @@ class GoalRunner {
   /// Goes on without an engine: it is closed under `deadline`, beside whatever the others do, and
   /// counts for no goal. Only the last ones, resumed and closed, wait for it.
   void drop(std::size_t engine, Deadline deadline);
+
+  /// After a goal was reached: this engine has failed it all the same.
+  /// Returns the failure with its place.
+  Status blame(std::size_t engine, const Status& status);
 
   /// Engines resumed at a time; 0: all at once.
   void setWave(std::size_t wave) { wave_ = wave; }
@@ -98,6 +104,7 @@ class GoalRunner {
     bool ok = false;
     std::optional<Reply> last;
     Status answered;  ///< the latest failure that the engine itself spoke of
+    Status waits;     ///< why the last wait was made
     Status failure;   ///< of the last call under this goal that failed
     Fault fault = Fault::kNone;
     Executor::TimerId timer = 0;
@@ -112,7 +119,8 @@ class GoalRunner {
   void send(std::size_t engine, const Call& call);
   void onReply(
       std::size_t engine, std::uint64_t generation, Goal goal, const Call& call, Reply reply);
-  void end(std::size_t engine, const Status& status);
+  /// `interrupted`: we ended it, and its engine is not to blame.
+  void end(std::size_t engine, const Status& status, bool interrupted = false);
   void fail(const Status& where);
   void settleIfDone();
   [[nodiscard]] Status located(std::size_t engine, const Status& status) const;

@@ -25,6 +25,9 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
                   [this](const Status& status) {
                     feed(Event{EventKind::kEarlyReply, status, {}});
                   },
+                  [this](std::size_t engine, Goal goal, const Call& call, Deadline limit) {
+                    parts_.observer.onCall(engine, goal, call, limit);
+                  },
                   [this](std::size_t engine, Goal goal, const Call& call, const Reply& reply) {
                     if (call.kind == CallKind::kPause && pauseFirst_ == TimePoint{}) {
                       pauseFirst_ = phaseEntered_;
@@ -37,6 +40,7 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
                         engine, goal, call, reply, runner_.slots()[engine].ledger);
                   }}) {
   state_.leader = parts_.rank.rank == 0;
+  state_.stopAtEnd = parts_.config.push.stop == Stop::kPass;
   runner_.slots() = std::move(push_.engines);
   engineBytes_.resize(runner_.slots().size(), 0);
   runner_.setWave(static_cast<std::size_t>(parts_.config.push.wave));
@@ -74,11 +78,13 @@ void PushDriver::start() {
 void PushDriver::cancel(const Status& reason) {
   if (!cancelled_) {
     cancelled_ = true;
+    cancelReason_ = reason;
     feed(Event{EventKind::kCancelled, mine(reason), {}});
   }
 }
 
 void PushDriver::onStop(int rank, const VoteKey& at, const Status& reason) {
+  parts_.observer.onLink({LinkNews::Kind::kStop, false, rank, reason});
   // A stop of another push or attempt is about a pass that is over.
   if (at.epoch == push_.epoch && at.attempt == state_.attempt) {
     Origin origin;
@@ -88,6 +94,7 @@ void PushDriver::onStop(int rank, const VoteKey& at, const Status& reason) {
 }
 
 void PushDriver::onLost(int rank, const Status& reason) {
+  parts_.observer.onLink({LinkNews::Kind::kLost, false, rank, reason});
   peerLost_ = true;
   rankZeroLost_ = rankZeroLost_ || rank == 0;
   Origin origin{rank, {}, state_.phase, push_.epoch, static_cast<int>(state_.attempt)};
@@ -117,6 +124,7 @@ void PushDriver::onOversleep(Duration silence) {
   overslept_ = mine(Status(Code::kUnavailable,
                            "this rank did not run for " + std::to_string(silence.count()) +
                                " ms; the others may have gone on without it"));
+  parts_.observer.onLink({LinkNews::Kind::kOversleep, false, parts_.rank.rank, overslept_});
   cancel(overslept_);
 }
 
@@ -153,6 +161,9 @@ void PushDriver::feed(const Event& event) {
     enterPhase(before);
   } else if (event.kind == EventKind::kVerdict && state_.phase == Phase::kStream) {
     releaseChunks();
+    if (state_.stage != Stage::kCopyShare) {
+      copies_.clear();
+    }
   }
   performAll(result.actions);
   if (hookBusy_ && (event.kind == EventKind::kPeerStop || event.kind == EventKind::kPeerLost ||
@@ -174,9 +185,16 @@ void PushDriver::enterPhase(Phase from) {
       slot.ledger = slot.ledger.dropped ? slot.ledger : slot.ledger.forNextAttempt();
     }
     planeFailure_ = Status();
+    if (cancelled_ && state_.pending.ok()) {
+      // It came when the first attempt had failed already, and is of the whole push.
+      tell(Event{EventKind::kCancelled, mine(cancelReason_), {}});
+    }
   }
   if (state_.phase == Phase::kStream) {
     passBytes_ = 0;
+    copies_.clear();
+    copiesCompared_ = false;
+    expectContent();
     std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
   }
   if ((state_.phase == Phase::kFailing || state_.phase == Phase::kFailed) &&
@@ -194,6 +212,7 @@ void PushDriver::perform(const Action& action) {
   request.key = key();
   request.manifest = manifest_;
   request.deadline = capped(phaseLimit());
+  request.hashes = action.kind == ActionKind::kSourceBegin && mustHash();
   switch (action.kind) {
     case ActionKind::kMeet:
     case ActionKind::kPlanePut:
@@ -237,7 +256,7 @@ void PushDriver::perform(const Action& action) {
       parts_.caller.interruptVote(action.status);
       return;
     case ActionKind::kStopPeers:
-      parts_.link.stop(key(), mine(action.status));
+      stopPeers(mine(action.status));
       return;
     case ActionKind::kArmDrain:
       armDrain();
@@ -246,6 +265,21 @@ void PushDriver::perform(const Action& action) {
       finish();
       return;
   }
+}
+
+void PushDriver::stopPeers(const Status& reason) {
+  parts_.observer.onLink({LinkNews::Kind::kStop, true, -1, reason});
+  parts_.link.stop(key(), reason);
+}
+
+std::uint64_t PushDriver::bytesSent(std::size_t engine) const {
+  std::uint64_t sent = engineBytes_[engine];
+  for (std::size_t place = 0; parts_.plane != nullptr && place < channelSlots_.size(); ++place) {
+    if (channelSlots_[place] == engine) {
+      sent = std::max(sent, parts_.plane->bytesSent(place));
+    }
+  }
+  return sent;
 }
 
 void PushDriver::abortChannel(const Status& reason) {
@@ -312,12 +346,13 @@ void PushDriver::startGoal() {
 }
 
 void PushDriver::onGoal(const Status& status) {
-  if (status.ok()) {
-    feed(Event{EventKind::kGoalReached, Status(), {}});
-    return;
-  }
   Status cause = status;
-  if (goOnWithout(cause)) {
+  bool on = cause.ok() || goOnWithout(cause);
+  if (on && state_.phase == Phase::kVerify) {
+    cause = compareReplicas();
+    on = cause.ok() || goOnWithout(cause);
+  }
+  if (on) {
     feed(Event{EventKind::kGoalReached, Status(), {}});
     return;
   }

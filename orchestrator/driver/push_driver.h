@@ -90,6 +90,9 @@ class PushDriver final : public RankLinkListener {
 
   [[nodiscard]] const Manifest* manifest() const { return manifest_.get(); }
 
+  /// Payload written to an engine in this pass so far, all its workers together.
+  [[nodiscard]] std::uint64_t bytesSent(std::size_t engine) const;
+
  private:
   void feed(const Event& event);
   void perform(const Action& action);
@@ -118,6 +121,7 @@ class PushDriver final : public RankLinkListener {
   Status takeManifest(std::shared_ptr<const Manifest> manifest);
   void countBytes();
   void abortChannel(const Status& reason);
+  void stopPeers(const Status& reason);
   void holdLostVote(const Status& status);
   /// Whether the outcome of the last vote may still come over the link.
   [[nodiscard]] bool rankZeroWillTell() const;
@@ -141,6 +145,23 @@ class PushDriver final : public RankLinkListener {
   void openChannel();
   void takeChannelSlots();
 
+  // Copies on several ranks (driver_copies.cc).
+  [[nodiscard]] std::string copiesText() const;
+  [[nodiscard]] std::uint64_t copiesDigest() const;
+  [[nodiscard]] std::string compareCopies(const std::string& rank0);
+  void nameDifferingRanks(Verdict& verdict);
+
+  // The engines' content (driver_content.cc).
+  [[nodiscard]] bool checksumsDue() const;
+  void expectContent();
+  [[nodiscard]] bool mustHash() const;
+  void takeDigests(const std::shared_ptr<const common::ContentDigests>& digests);
+  Status compareReplicas();
+  void markEqual(const std::vector<std::size_t>& engines);
+  Status blameCopy(std::size_t engine, std::size_t other);
+  [[nodiscard]] std::vector<std::string> contentNotes() const;
+  [[nodiscard]] std::optional<std::string> contentOf(const EngineSlot& slot) const;
+
   // Goals.
   void startGoal();
   void onGoal(const Status& status);
@@ -157,6 +178,8 @@ class PushDriver final : public RankLinkListener {
   [[nodiscard]] Deadline capped(Duration limit) const;
   [[nodiscard]] Deadline voteDeadline() const;
   void armDrain();
+  void noteDtypes();
+  [[nodiscard]] std::string bytesText() const;
   [[nodiscard]] Status drainCause() const;
   void disarm(Executor::TimerId& timer);
 
@@ -164,6 +187,7 @@ class PushDriver final : public RankLinkListener {
   void finish();
   [[nodiscard]] PushReport buildReport() const;
   [[nodiscard]] EngineReport engineReport(const EngineSlot& slot, std::size_t index) const;
+  void addEngines(PushReport& report) const;
 
   [[nodiscard]] VoteKey key() const;
   [[nodiscard]] std::uint64_t digest() const;
@@ -191,7 +215,9 @@ class PushDriver final : public RankLinkListener {
   std::vector<std::uint64_t> engineBytes_;  ///< of the last pass
   std::vector<std::size_t> channelSlots_;   ///< which engine each place of the channel is
   std::vector<std::string> dropNotes_;
-  DecideInput voteInput_;  ///< what the vote under way is decided from
+  std::vector<std::uint64_t> copies_;  ///< digests of the step's tensors so far
+  bool copiesCompared_ = false;        ///< with rank 0's, since the last vote
+  DecideInput voteInput_;              ///< what the vote under way is decided from
 
   Deadline workDeadline_ = Deadline::never();
   Deadline hardDeadline_ = Deadline::never();
@@ -216,6 +242,7 @@ class PushDriver final : public RankLinkListener {
   bool announced_ = false;  ///< a channel is announced and not yet opened
   bool verdictUnknown_ = false;
   bool cancelled_ = false;
+  Status cancelReason_;
   bool peerLost_ = false;
   bool finished_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,15 @@
 #include "orchestrator/fsm/push_table.h"
 
 namespace pushrod::orchestrator {
+
+/// One message on the rank link, as the driver sent or heard it.
+struct LinkNews {
+  enum class Kind : std::uint8_t { kStop, kLost, kVerdict, kOversleep };
+  Kind kind = Kind::kStop;
+  bool sent = false;
+  int rank = -1;  ///< whom it is from or about; -1: nobody in particular
+  Status status;
+};
 
 /// Sees what a push does: metrics, logs and the status page in production, invariants in
 /// simulation. Called on the control thread; must return at once.
@@ -23,10 +33,36 @@ class PushObserver {
 
   virtual void onStep(const Event& /*event*/, const StepResult& /*result*/) {}
 
+  /// An operation of the trainer's thread begins; it may take so long.
+  virtual void onOperation(ActionKind /*kind*/, Duration /*limit*/) {}
+
+  /// It ended, in its own words.
+  virtual void onOperationEnd(ActionKind /*kind*/, const Status& /*status*/) {}
+
+  /// One side of the stream has ended; the other is waited for so long.
+  virtual void onDrain(Duration /*limit*/) {}
+
+  /// The pass's steps are known; `packs`: this rank sends as rank 0 does.
+  virtual void onPlan(const std::vector<std::uint64_t>& /*steps*/, bool /*packs*/) {}
+
+  /// The trainer's own observer of phases begins, or has returned.
+  virtual void onHook(bool /*running*/) {}
+
+  /// It failed, which became this rank's failure.
+  virtual void onHookFailed(const Status& /*status*/) {}
+
+  virtual void onLink(const LinkNews& /*news*/) {}
+
   virtual void onPhase(Phase /*left*/,
                        double /*seconds*/,
                        Phase /*entered*/,
                        std::uint32_t /*attempt*/) {}
+
+  /// A call goes out, to end by the deadline.
+  virtual void onCall(std::size_t /*engine*/,
+                      Goal /*goal*/,
+                      const Call& /*call*/,
+                      Deadline /*deadline*/) {}
 
   virtual void onReply(std::size_t /*engine*/,
                        Goal /*goal*/,
@@ -48,6 +84,9 @@ class PushObserver {
   virtual void onChannel(bool /*built*/) {}
 
   virtual void onManifest(std::uint64_t /*tensors*/, std::uint64_t /*bytes*/) {}
+
+  /// The same, with what it says.
+  virtual void onDeclared(const std::shared_ptr<const Manifest>& /*manifest*/) {}
 
   virtual void onTensor(std::uint64_t /*tensors*/, std::uint64_t /*bytes*/) {}
 

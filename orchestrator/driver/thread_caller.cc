@@ -118,9 +118,7 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
     case ActionKind::kPlanePut:
       return planePut(request);
     case ActionKind::kPlaneFlush:
-      view_.reset();
-      result.status = planeBegun_.ok() ? parts_.plane->flush(request.deadline) : planeBegun_;
-      return result;
+      return planeFlush(request);
     case ActionKind::kStartGoal:
     case ActionKind::kCancelGoal:
     case ActionKind::kChannelAbort:
@@ -200,6 +198,7 @@ CallerResult ThreadCaller::sourceBegin(const CallerRequest& request) {
   checker_ = std::make_unique<transports::ManifestChecker>(*manifest_, parts_.push.dtypeMismatch);
   index_ = 0;
   view_.reset();
+  hasher_ = request.hashes ? std::make_unique<transports::ContentHasher>(*manifest_) : nullptr;
   // A plane that is broken already fails this rank's first send, and nobody's gather.
   planeBegun_ = parts_.plane != nullptr ? parts_.plane->begin(*manifest_) : Status();
   try {
@@ -230,17 +229,48 @@ CallerResult ThreadCaller::sourceNext() {
   result.mismatch = checker_->check(index_, *view_);
   if (result.mismatch.ok()) {
     result.bytesGathered = manifest_->tensors[index_].bytes();
+    result.mismatch = digestCopy(result);
   }
   ++index_;
   return result;
 }
 
+Status ThreadCaller::digestCopy(CallerResult& result) {
+  if (parts_.push.checkReplicas == CheckReplicas::kOff) {
+    return {};
+  }
+  Result<std::uint64_t> digest = copies_.of(manifest_->tensors[index_], *view_);
+  result.copy = digest.ok() ? *digest : 0;
+  return digest.status();
+}
+
 CallerResult ThreadCaller::planePut(const CallerRequest& request) {
   CallerResult result;
+  const TensorSpec& spec = manifest_->tensors[index_ - 1];
   result.status = planeBegun_;
   if (result.status.ok()) {
-    result.status = parts_.plane->put(manifest_->tensors[index_ - 1], *view_, request.deadline);
+    result.status = parts_.plane->put(spec, *view_, request.deadline);
   }
+  if (result.status.ok() && hasher_ != nullptr) {
+    // The plane's own threads send meanwhile.
+    try {
+      hasher_->add(spec, *view_);
+    } catch (const std::exception& error) {
+      // Memory: the push goes on, its content unproved.
+      hasher_.reset();
+    }
+  }
+  return result;
+}
+
+CallerResult ThreadCaller::planeFlush(const CallerRequest& request) {
+  CallerResult result;
+  view_.reset();
+  result.status = planeBegun_.ok() ? parts_.plane->flush(request.deadline) : planeBegun_;
+  if (result.status.ok() && hasher_ != nullptr) {
+    result.digests = std::make_shared<const common::ContentDigests>(hasher_->finish());
+  }
+  hasher_.reset();
   return result;
 }
 

@@ -13,6 +13,8 @@
 
 #include "orchestrator/driver/caller.h"
 #include "transports/chunk_updates.h"
+#include "transports/content_hasher.h"
+#include "transports/copy_digest.h"
 #include "transports/manifest_check.h"
 
 namespace pushrod::orchestrator {
@@ -57,7 +59,9 @@ class ThreadCaller final : public Caller {
   CallerResult sourceNext();
   CallerResult share(const CallerRequest& request);
   Status prepareChunks(const CallerRequest& request, const std::string& text);
+  Status digestCopy(CallerResult& result);
   CallerResult planePut(const CallerRequest& request);
+  CallerResult planeFlush(const CallerRequest& request);
 
   CallerParts parts_;
   std::uint64_t epoch_ = 0;  ///< of the last request; the control thread only
@@ -72,6 +76,8 @@ class ThreadCaller final : public Caller {
   std::size_t index_ = 0;
   Status planeBegun_;  ///< what the plane's begin came to in this pass
   std::optional<TensorView> view_;
+  transports::CopyDigest copies_;
+  std::unique_ptr<transports::ContentHasher> hasher_;  ///< of passes that are proved by content
 };
 
 }  // namespace pushrod::orchestrator

@@ -47,7 +47,7 @@ bool wouldRepeat(Phase phase, const Status& first) {
     case Code::kUnavailable:
     case Code::kAborted:
     case Code::kInternal:
-      return false;
+      break;
   }
   return false;
 }

@@ -31,10 +31,11 @@ enum class Stage : std::uint8_t {
   kFlush,          ///< stream: the last bytes leave
   kTail,           ///< stream: the pass is over on this rank; left at once
   kSettle,         ///< stream: the engines' answers are awaited
+  kCopyShare,      ///< stream: rank 0's digests of a step's tensors, after a difference
   kMendVote,       ///< recover: did a gather fail anywhere
 };
 
-inline constexpr std::size_t kStageCount = 19;
+inline constexpr std::size_t kStageCount = 20;
 [[nodiscard]] std::string_view stageName(Stage stage);
 
 enum class EventKind : std::uint8_t {
@@ -115,6 +116,8 @@ struct PushState {
   std::size_t stepIndex = 0;
   std::uint64_t tensors = 0;  ///< gathered in this pass
 
+  bool stopAtEnd = false;     ///< push.stop: pass
+  bool passingOn = false;     ///< a failed pass goes on to the source's end, sending nothing
   bool stopPass = false;      ///< no further gather in this pass
   bool peerStopped = false;   ///< ... because another rank said so
   bool gatherFailed = false;  ///< a gather of this pass failed or was aborted here

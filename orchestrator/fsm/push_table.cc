@@ -80,7 +80,8 @@ const Row kTable[] = {
   {"init-failed-last",     in(P::kChannel),        S::kWork,           E::kGoalFailed,   g::kAlways,      kSamePhase,  S::kVote,          {x::kLatch, x::kVote}},
 
   // stream: one step of tensors, then a vote. A failed rank gathers on to the step's end, sending
-  // nothing, unless its own gather failed or another rank's did
+  // nothing, unless its own gather failed or another rank's did. With push.stop: pass all then
+  // gather on to the source's end, and vote in agree
   {"pass-stopped",          in(P::kStream),          S::kBegin,          E::kLocalDone,    g::kOkStopped,   kSamePhase,  S::kTensor,        {x::kTensorDone}},
   {"pass-begun",           in(P::kStream),         S::kBegin,          E::kLocalDone,    g::kOk,          kSamePhase,  S::kNext,          {x::kNext}},
   {"pass-not-begun",        in(P::kStream),          S::kBegin,          E::kLocalDone,    g::kAlways,      kSamePhase,  S::kTensor,        {x::kLatch, x::kStopPass, x::kGatherFailed, x::kStopPeers, x::kTensorDone}},
@@ -91,10 +92,15 @@ const Row kTable[] = {
   {"gather-failed",        in(P::kStream),         S::kNext,           E::kSourceFailed, g::kAlways,      kSamePhase,  S::kTensor,        {x::kLatch, x::kStopPass, x::kGatherFailed, x::kStopPeers, x::kTensorDone}},
   {"ended-early",          in(P::kStream),         S::kNext,           E::kSourceEnd,    g::kAlways,      kSamePhase,  S::kTensor,        {x::kLatch, x::kStopPass, x::kStopPeers, x::kTensorDone}},
   {"next",                 in(P::kStream),         S::kTensor,         E::kTensorDone,   g::kStepOpen,    kSamePhase,  S::kNext,          {x::kNext}},
+  {"pass-over",            in(P::kStream),         S::kTensor,         E::kTensorDone,   g::kPassOver,    kSamePhase,  S::kEnd,           {x::kNext}},
+  {"pass-cut",             in(P::kStream),         S::kTensor,         E::kTensorDone,   g::kPassingOn,   kSamePhase,  S::kTail,          {x::kTailDone}},
   {"step-held",            in(P::kStream),         S::kTensor,         E::kTensorDone,   g::kMustHold,    kSamePhase,  S::kHold,          {x::kChannelAbort, x::kArmDrain}},
   {"step",                 in(P::kStream),         S::kTensor,         E::kTensorDone,   g::kAlways,      kSamePhase,  S::kVote,          {x::kVote}},
   {"held-settled",         in(P::kStream),         S::kHold,           E::kGoalReached,  g::kAlways,      kSamePhase,  S::kVote,          {x::kVote}},
   {"held-refused",         in(P::kStream),         S::kHold,           E::kGoalFailed,   g::kAlways,      kSamePhase,  S::kVote,          {x::kLatch, x::kVote}},
+  {"pass-on",              in(P::kStream),         S::kVote,           E::kVerdict,      g::kPassOn,      kSamePhase,  S::kTensor,        {x::kKeepFirst, x::kPassOn, x::kChannelAbort, x::kTensorDone}},
+  {"copies-differ",        in(P::kStream),         S::kVote,           E::kVerdict,      g::kGoUnequal,   kSamePhase,  S::kCopyShare,     {x::kShare}},
+  {"copies-compared",      in(P::kStream),         S::kCopyShare,      E::kLocalDone,    g::kAlways,      kSamePhase,  S::kVote,          {x::kLatch, x::kVote}},
   {"step-stopped",          in(P::kStream),          S::kVote,           E::kVerdict,      g::kGoMoreStopped,kSamePhase,  S::kTensor,        {x::kNextStep, x::kTensorDone}},
   {"last-step-stopped",     in(P::kStream),          S::kVote,           E::kVerdict,      g::kGoStopped,   kSamePhase,  S::kTail,          {x::kTailDone}},
   {"step-agreed",          in(P::kStream),         S::kVote,           E::kVerdict,      g::kGoMoreSteps, kSamePhase,  S::kNext,          {x::kNextStep, x::kNext}},

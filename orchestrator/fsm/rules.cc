@@ -73,6 +73,15 @@ const Guard kCallerBusy{"caller busy",
 const Guard kOkGoalBusy{"ok, answers outstanding", [](const PushState& s, const Event& e) {
                           return s.goalBusy && e.status.ok();
                         }};
+const Guard kGoUnequal{"go, digests differ", [](const PushState&, const Event& e) {
+                         return go(e) && !e.verdict.digestsEqual;
+                       }};
+const Guard kPassOn{
+    "not go, push.stop: pass, no source stopped",
+    [](const PushState& s, const Event& e) { return s.stopAtEnd && !go(e) && !e.verdict.stopped; }};
+const Guard kPassOver{"passing on, not stopped",
+                      [](const PushState& s, const Event&) { return s.passingOn && !s.stopPass; }};
+const Guard kPassingOn{"passing on", [](const PushState& s, const Event&) { return s.passingOn; }};
 const Guard kGoMend{"go, a gather failed", mend};
 const Guard kOkStopped{
     "ok, stopped", [](const PushState& s, const Event& e) { return s.stopPass && e.status.ok(); }};
@@ -116,7 +125,13 @@ const Effect kKeepLost{"keep lost", [](PushState& s, const Event& e, Actions&) {
 const Effect kPeerStopped{"peer stopped",
                           [](PushState& s, const Event&, Actions&) { s.peerStopped = true; }};
 const Effect kKeepFirst{
-    "keep first", [](PushState& s, const Event& e, Actions&) { s.first.merge(e.verdict.first); }};
+    "keep first", [](PushState& s, const Event& e, Actions&) {
+      // A pass that went on has brought the same failure to the vote at its end.
+      const Status& first = e.verdict.first;
+      if (s.first.message() != first.message() || s.first.origin() != first.origin()) {
+        s.first.merge(first);
+      }
+    }};
 const Effect kKeepOwn{"keep own", [](PushState& s, const Event& e, Actions&) {
                         s.agreementDead = true;
                         s.failed = true;
@@ -132,6 +147,7 @@ const Effect kMarkFailed{"mark failed", [](PushState& s, const Event&, Actions&)
 const Effect kNextAttempt{"next attempt", [](PushState& s, const Event&, Actions&) {
                             ++s.attempt;
                             s.local = Status();
+                            s.passingOn = false;
                             // A peer's stop belongs to the attempt it ended; a cancel to the push.
                             if (s.pending.code() != Code::kCancelled) {
                               s.pending = Status();
@@ -139,7 +155,14 @@ const Effect kNextAttempt{"next attempt", [](PushState& s, const Event&, Actions
                               s.peerStopped = false;
                             }
                           }};
+const Effect kPassOn{"pass on", [](PushState& s, const Event& e, Actions&) {
+                       s.passingOn = true;
+                       s.local = e.verdict.first;
+                       // One step is left, up to the last tensor.
+                       s.stepIndex = s.steps.empty() ? 0 : s.steps.size() - 1;
+                     }};
 const Effect kNewPass{"new pass", [](PushState& s, const Event&, Actions&) {
+                        s.passingOn = false;
                         s.tensors = 0;
                         s.stepIndex = 0;
                         s.stopPass = false;
@@ -257,6 +280,7 @@ const Effect kInterrupt{"interrupt", [](PushState& s, const Event& e, Actions& a
                             case Stage::kHold:
                             case Stage::kTail:
                             case Stage::kSettle:
+                            case Stage::kCopyShare:
                             case Stage::kMendVote:
                               break;
                           }

@@ -21,6 +21,10 @@ extern const Guard kGoMoreSteps;  ///< verdict: go on, steps are left
 extern const Guard kGoalBusy;     ///< the engines' answers are outstanding
 extern const Guard kCallerBusy;   ///< the caller operation is outstanding
 extern const Guard kOkGoalBusy;   ///< status ok, the engines' answers are outstanding
+extern const Guard kGoUnequal;    ///< verdict: go on, digests differ
+extern const Guard kPassOn;       ///< verdict: failed, and the pass is to reach its end everywhere
+extern const Guard kPassOver;     ///< a failed pass has reached its last tensor
+extern const Guard kPassingOn;    ///< a failed pass goes on
 extern const Guard kGoMend;       ///< verdict: go on, a gather failed on some rank
 // Trouble came after this rank had cast its ballot: it enters no further gather.
 extern const Guard kOkStopped;
@@ -44,6 +48,7 @@ extern const Effect kKeepFirst;     ///< keeps the verdict's first failure as th
 extern const Effect kKeepOwn;       ///< agreement died: keeps this rank's failure as the push's
 extern const Effect kMarkFailed;    ///< the push will not succeed
 extern const Effect kNextAttempt;   ///< attempt 2
+extern const Effect kPassOn;        ///< the verdict's failure is every rank's until the pass's end
 extern const Effect kNewPass;       ///< nothing gathered yet
 extern const Effect kStopPass;      ///< no further gather in this pass
 extern const Effect kGatherFailed;  ///< a gather failed here: the source must recover

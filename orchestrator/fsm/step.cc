@@ -8,25 +8,11 @@
 namespace pushrod::orchestrator {
 
 std::string_view stageName(Stage stage) {
-  constexpr std::array<std::string_view, kStageCount> kNames = {"none",
-                                                                "meet",
-                                                                "config vote",
-                                                                "config share",
-                                                                "manifest",
-                                                                "manifest vote",
-                                                                "manifest share",
-                                                                "work",
-                                                                "vote",
-                                                                "begin",
-                                                                "next",
-                                                                "put",
-                                                                "tensor",
-                                                                "hold",
-                                                                "end",
-                                                                "flush",
-                                                                "tail",
-                                                                "settle",
-                                                                "mend vote"};
+  constexpr std::array<std::string_view, kStageCount> kNames = {
+      "none",           "meet",     "config vote", "config share", "manifest", "manifest vote",
+      "manifest share", "work",     "vote",        "begin",        "next",     "put",
+      "tensor",         "hold",     "end",         "flush",        "tail",     "settle",
+      "copy share",     "mend vote"};
   return kNames.at(static_cast<std::size_t>(stage));
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "orchestrator/ledger/ledger.h"
 
 namespace pushrod::orchestrator {
@@ -55,6 +57,11 @@ void applyPaused(Ledger& ledger, Goal goal, bool paused) {
     ledger.foundPaused = paused;
   }
   ledger.paused = paused ? Paused::kYes : Paused::kNo;
+  if (!paused && ledger.session == Session::kOpen) {
+    // Sessions are opened on paused engines only: it restarted, or somebody resumed it. Which it
+    // was is read (P16).
+    ledger.session = Session::kUnknown;
+  }
   ledger.pausedChecked = goal == Goal::kVerified;
   if (goal == Goal::kResumed && !paused) {
     ledger.resumed = true;
@@ -201,6 +208,21 @@ void applySetVersion(
   }
 }
 
+void applyChecksums(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
+  if (!reply.status.ok() || reply.checksums == nullptr) {
+    return;
+  }
+  ledger.checksums = reply.checksums;
+  ContentFinding finding = compareWithSent(*reply.checksums, *ledger.identity, facts.digests.get());
+  ledger.proof = finding.proof;
+  ledger.proofText = std::move(finding.text);
+  if (ledger.proof == Proof::kDiffers) {
+    // Its label proves nothing any more, and what it holds is cleared before a resend.
+    ledger.proved = false;
+    ledger.needsEmpty = true;
+  }
+}
+
 void applyFailure(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts& facts) {
   if (reply.lost) {
     ledger.reach = Reach::kLost;
@@ -262,6 +284,7 @@ Ledger Ledger::forNextPush() const {
   next.needsEmpty = needsEmpty || dropped;
   next.lagMeasured = lagMeasured && reach != Reach::kLost;
   next.lag = lag;
+  next.staleCaches = staleCaches || (startSent && !proved);
   next.leftPaused = paused == Paused::kYes && !resumed;
   next.quarantined = quarantined;
   return next;
@@ -273,8 +296,12 @@ Ledger Ledger::forNextAttempt() const {
   next.chunksDone = 0;
   next.finishUnknown = false;
   next.flushed = false;
+  next.staleCaches = staleCaches || startSent;
   next.proved = false;
   next.verifyRead = false;
+  next.checksums = nullptr;
+  next.proof = Proof::kNone;
+  next.proofText.clear();
   next.pausedChecked = false;
   next.error = Status();
   // The first attempt may have stored the version, and the engine may have restarted since.
@@ -327,11 +354,13 @@ Ledger apply(
       break;
     case CallKind::kFlush:
       ledger.flushed = reply.status.ok();
+      ledger.staleCaches = ledger.staleCaches && !ledger.flushed;
       break;
     case CallKind::kWake:
       applyWake(ledger, call, reply);
       break;
     case CallKind::kChecksums:
+      applyChecksums(ledger, reply, facts);
       break;
   }
   applyFailure(ledger, goal, reply, facts);

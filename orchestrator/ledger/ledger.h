@@ -13,6 +13,7 @@
 
 #include "orchestrator/fsm/fault.h"
 #include "orchestrator/fsm/goal.h"
+#include "orchestrator/ledger/content.h"
 
 namespace pushrod::orchestrator {
 
@@ -39,6 +40,8 @@ struct Ledger {
       true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
   bool lagMeasured = false;
   int lag = 0;
+  bool staleCaches =
+      false;  ///< P19: a failure since the last reset; values of torn weights may stay
   bool leftPaused = false;   ///< an earlier push of this job left it paused
   bool quarantined = false;  ///< a push left it out, and none has verified it since
 
@@ -64,6 +67,9 @@ struct Ledger {
   bool flushed = false;
   bool proved = false;  ///< reported the pushed version after this push's own finish
   bool verifyRead = false;
+  std::shared_ptr<const Checksums> checksums;  ///< as the engine told them after its finish
+  Proof proof = Proof::kNone;                  ///< of its content
+  std::string proofText;                       ///< why it is no proof
   bool pausedChecked = false;
   bool resumed = false;
   bool resumeAsked = false;
@@ -86,6 +92,8 @@ struct PushFacts {
   VersionMarker markerMode = VersionMarker::kAuto;
   bool verify = true;  ///< false: push.verify is none
   bool flush = true;
+  bool checksums = false;  ///< the content is to be proved as well, where the release can
+  std::shared_ptr<const common::ContentDigests> digests;  ///< of what was sent; null: none
   Wake wake = Wake::kFalse;
   std::string engine;         ///< name, for texts
   bool anyStartSent = false;  ///< P3: on any engine of this push

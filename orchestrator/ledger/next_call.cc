@@ -20,11 +20,19 @@ Next ask(CallKind kind) {
   return next;
 }
 
-Next askAgain(CallKind kind) {
+Next askAgain(CallKind kind, Status why = {}) {
   Next next = ask(kind);
   next.kind = Next::Kind::kWait;
   next.pause = kPollPause;
+  next.status = std::move(why);
   return next;
+}
+
+Status notPaused() {
+  return Status(Code::kDeadlineExceeded,
+                "it was told to pause and still generates; it is slow to pause, or somebody else "
+                "resumed it",
+                Outcome::kApplied);
 }
 
 Next failed(Status status) {
@@ -92,7 +100,7 @@ Next paused(const Ledger& ledger, const PushFacts& facts) {
     return ask(CallKind::kPause);
   }
   if (ledger.paused != Paused::kYes) {
-    return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused)
+    return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused, notPaused())
                                         : ask(CallKind::kReadPaused);
   }
   const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
@@ -110,7 +118,7 @@ Next pausedAgain(const Ledger& ledger) {
   if (ledger.paused == Paused::kUnknown) {
     return ask(CallKind::kReadPaused);
   }
-  return ledger.pauseSent ? askAgain(CallKind::kReadPaused) : ask(CallKind::kPause);
+  return ledger.pauseSent ? askAgain(CallKind::kReadPaused, notPaused()) : ask(CallKind::kPause);
 }
 
 /// Stale close, version marker and empty session: first push and recovery take the same way.
@@ -217,6 +225,9 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
   if (facts.verify && !ledger.verifyRead) {
     return ask(CallKind::kReadVersion);
   }
+  if (ledger.proof == Proof::kDiffers) {
+    return failed(Status(Code::kDataMismatch, ledger.proofText, Outcome::kApplied));
+  }
   if (facts.verify && !ledger.proved) {
     return failed(otherVersion(ledger, facts));
   }
@@ -228,7 +239,10 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
         "somebody else resumed it in the middle of the push; its caches may hold values "
         "of half loaded weights");
   }
-  return reached();
+  // Last: it reads every weight, which is for an engine that is sound otherwise.
+  const bool asks = facts.checksums && ledger.identity != nullptr &&
+                    ledger.identity->features.hasChecker && ledger.checksums == nullptr;
+  return asks ? ask(CallKind::kChecksums) : reached();
 }
 
 /// After a resume without a usable answer: whether it acted, and that it is still the same engine,
@@ -336,7 +350,10 @@ Next nextCall(const Ledger& ledger, Goal goal, const PushFacts& facts, const Rep
     case Goal::kFinished:
       return finished(ledger, facts, last);
     case Goal::kFlushed:
-      return facts.flush && !ledger.flushed ? ask(CallKind::kFlush) : reached();
+      // After a failure also where push.flush is off: blocks of torn weights outlive the repair
+      // (P19).
+      return (facts.flush || ledger.staleCaches) && !ledger.flushed ? ask(CallKind::kFlush)
+                                                                    : reached();
     case Goal::kVerified:
       return verified(ledger, facts);
     case Goal::kResumed:

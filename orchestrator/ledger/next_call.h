@@ -18,7 +18,7 @@ struct Next {
   };
   Kind kind = Kind::kReached;
   Call call;
-  Status status;
+  Status status;  ///< kWait: why the goal is not reached, should its limit pass; ok: not said
   Duration pause = Duration::zero();
 };
 

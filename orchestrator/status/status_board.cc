@@ -51,6 +51,11 @@ void StatusBoard::setEngines(std::vector<EngineStatus> engines) {
   engines_ = std::move(engines);
 }
 
+void StatusBoard::setWaiting(std::string json) {
+  const std::lock_guard lock(mutex_);
+  waiting_ = std::move(json);
+}
+
 void StatusBoard::addReport(const PushReport& report) {
   const std::lock_guard lock(mutex_);
   reports_.push_back(report.toJson());
@@ -83,6 +88,7 @@ std::string StatusBoard::json() const {
     engines.emplace_back(engineJson(engine));
   }
   out["engines"] = std::move(engines);
+  out["waiting"] = waiting_.empty() ? json::value() : json::parse(waiting_);
   json::array reports;
   for (const std::string& report : reports_) {
     reports.emplace_back(json::parse(report));

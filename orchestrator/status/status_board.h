@@ -31,6 +31,8 @@ class StatusBoard {
   void setVersion(const std::string& version);
   void setProgress(const PushProgress& progress);
   void setEngines(std::vector<EngineStatus> engines);
+  /// What the running push waits for, a JSON object; empty: nothing runs.
+  void setWaiting(std::string json);
   void addReport(const PushReport& report);
 
   [[nodiscard]] PushProgress progress() const;
@@ -46,6 +48,7 @@ class StatusBoard {
   std::string version_;
   PushProgress progress_;
   std::vector<EngineStatus> engines_;
+  std::string waiting_;
   std::deque<std::string> reports_;
 };
 

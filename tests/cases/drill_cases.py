@@ -3,13 +3,12 @@
 14, 15 and 18."""
 
 import json
-import os
-import re
 import subprocess
 import unittest
 
 import harness
 from drill_test import DrillCase, digest
+from flat import FlatCase
 from outcome import SHORT
 
 MODEL = {"prefix": "model.layers.{}.w", "count": 12, "dtype": "bfloat16", "shape": [64, 64]}
@@ -214,43 +213,11 @@ class Case14(Case):
         self.assertEqual(drilled[1][0]["first_cause"]["engine"], "fe-c")
 
 
-def sizes(pid):
-    """Descriptors, threads and resident KiB of one process."""
-    with open(f"/proc/{pid}/status", encoding="ascii") as text:
-        status = dict(re.findall(r"^(\w+):\s+(\d+)", text.read(), re.MULTILINE))
-    return len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"]), int(status["VmRSS"])
-
-
-class Case15(Case):
+class Case15(FlatCase):
     """Nothing may be lost at every push."""
 
-    PUSHES = 120
-
     def test_flat_over_many_pushes_with_failures(self):
-        engines = [self.engine("fe-a"), self.engine("fe-b")]
-        every = 10
-        pushes = [{"version": str(i), "faults": [
-            {"rank": i // every % 3, "at": {"tensor": i // every % 12}, "kind": "throw"}]
-                   if i % every == every - 1 else []} for i in range(1, self.PUSHES + 1)]
-        job, report = self.begun(engines, {"repeat": MODEL, "pushes": pushes}, 3)
-        early = self.sampled(job, engines[0], 20)
-        late = self.sampled(job, engines[0], self.PUSHES - 5)
-        self.assertEqual(job.wait(timeout=120 * harness.SLOW), 0, self.rank_log(0)[-4000:])
-        outcomes = [each["outcome"] for each in json.loads(report.read_text())]
-        self.assertEqual(outcomes.count("recovered"), self.PUSHES // every, outcomes)
-        self.assertEqual(outcomes.count("done"), self.PUSHES - self.PUSHES // every, outcomes)
-        for before, after in zip(early, late):
-            # A connection or two come and go; a leak would have added a hundred.
-            self.assertLess(after[0], before[0] + 12, (early, late))
-            self.assertLess(after[1], before[1] + 4, (early, late))
-            if not harness.SLOW > 1:
-                self.assertLess(after[2], before[2] * 1.3 + 4096, (early, late))
-
-    def sampled(self, job, engine, pushes):
-        """The sizes of the job's ranks after so many resumes of an engine."""
-        self.await_that(lambda: len(engine.calls("resume")) >= pushes, 120, f"push {pushes}")
-        with open(f"/proc/{job.pid}/task/{job.pid}/children", encoding="ascii") as children:
-            return [sizes(pid) for pid in sorted(children.read().split(), key=int)]
+        self.assert_flat("tcp", pushes=120, every=10, limit=120)
 
 
 class Case18(Case):

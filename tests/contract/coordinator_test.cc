@@ -32,7 +32,7 @@ class Source final : public WeightSource {
   Result<Manifest> manifest() override {
     Manifest manifest;
     for (const std::string& name : names_) {
-      manifest.tensors.push_back({name, DType::kBfloat16, {4}, 0});
+      manifest.tensors.push_back({name, declared, {4}, 0});
     }
     return manifest;
   }
@@ -63,6 +63,7 @@ class Source final : public WeightSource {
 
   bool recover() override { return recovers; }
 
+  DType declared = DType::kBfloat16;
   DType streamed = DType::kBfloat16;
   Trouble trouble = Trouble::kNone;
   bool recovers = true;
@@ -199,6 +200,43 @@ TEST_F(CoordinatorTest, ASourceThatCannotRecoverEndsThePush) {
   EXPECT_EQ(report.outcome, PushOutcome::kFailed);
   EXPECT_THAT(report.firstCause.message(), HasSubstr("the gather failed"));
   EXPECT_FALSE(has(engine_.state(), R"("version":"1")")) << engine_.state();
+}
+
+// P8: an opaque version may be any other; that a number goes down is said.
+TEST_F(CoordinatorTest, GoingBackIsAllowedAndSaid) {
+  start();
+  Source source({"a"});
+  for (const char* const version : {"9", "10", "x", "x-1"}) {
+    EXPECT_EQ(push(version, source).outcome, PushOutcome::kDone) << version;
+    EXPECT_THAT(log_.all(), Not(HasSubstr("is older than"))) << version;
+  }
+  EXPECT_EQ(push("010", source).outcome, PushOutcome::kDone);
+  EXPECT_EQ(push("9", source).outcome, PushOutcome::kDone);
+  EXPECT_THAT(log_.all(), HasSubstr("version 9 is older than 010"));
+  EXPECT_TRUE(has(engine_.state(), R"("version":"9")")) << engine_.state();
+}
+
+// P27: the reference engine says that it keeps bfloat16.
+TEST_F(CoordinatorTest, ADeclarationThatTheEngineConvertsIsSaidOnce) {
+  start();
+  Source source({"a", "b"});
+  source.streamed = DType::kFloat32;
+  source.declared = DType::kFloat32;
+  for (const char* const version : {"1", "2"}) {
+    EXPECT_EQ(push(version, source).outcome, PushOutcome::kDone);
+  }
+  const std::string all = log_.all();
+  const std::string said = "keeps its parameters in bfloat16, but 32 of 32 bytes";
+  EXPECT_THAT(all, HasSubstr(said));
+  EXPECT_THAT(all, HasSubstr("push.dtypes.default: bfloat16"));
+  EXPECT_EQ(all.find(said), all.rfind(said)) << all;
+}
+
+TEST_F(CoordinatorTest, ADeclarationInTheEnginesOwnDtypeNeedsNoWord) {
+  start();
+  Source source({"a", "b"});
+  EXPECT_EQ(push("1", source).outcome, PushOutcome::kDone);
+  EXPECT_THAT(log_.all(), Not(HasSubstr("keeps its parameters")));
 }
 
 TEST_F(CoordinatorTest, TheTokenIsNeverTold) {

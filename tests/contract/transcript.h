@@ -16,7 +16,9 @@ namespace pushrod::contract {
 struct Passage {
   std::string method;
   std::string target;  ///< with the query
-  /// What the body must be; null: none. "<object>" stands for any object, "<string>" for any text.
+  /// What the body must be; null: none. "<object>" stands for any object, "<string>" for any text
+  /// and
+  /// "<number>" for any number.
   boost::json::value shape;
   int status = 0;
   std::string source;  ///< where in the reference material the answer stands

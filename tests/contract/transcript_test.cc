@@ -80,6 +80,10 @@ TEST_F(TranscriptTest, WhatIsNotTheFormatIsRefused) {
 
 TEST(ShapeTest, KeysAndValuesAreTheSameSaveForPlaceholders) {
   const auto shape = boost::json::parse(R"({"k":"<object>","s":"<string>","n":1,"l":["a"]})");
+  const auto list = boost::json::parse(R"([{"at":"<number>"}])");
+  EXPECT_TRUE(fits(list, boost::json::parse(R"([{"at":7}])")));
+  EXPECT_FALSE(fits(list, boost::json::parse(R"([{"at":"7"}])")));
+  EXPECT_FALSE(fits(list, boost::json::parse(R"([{"at":7},{"at":8}])")));
   const auto matches = [&shape](const char* text) { return fits(shape, boost::json::parse(text)); };
   EXPECT_TRUE(matches(R"({"s":"x","k":{"any":[1]},"l":["a"],"n":1})"));
   EXPECT_FALSE(matches(R"({"s":"x","k":{},"l":["a"],"n":2})"));

@@ -131,6 +131,7 @@ class Clean(DrillCase):
                               str(self.folder / "drill.json")]] * 2)
         self.assertEqual([rank.wait(60 * harness.SLOW) for rank in ranks], [0, 0],
                          self.rank_log(0) + self.rank_log(1))
+        self.assertIn("rank 0 of 2, as told by: torchrun", self.rank_log(0))
         reports = json.loads((self.folder / "drill.json").read_text())
         self.assertEqual([report["outcome"] for report in reports], ["done"])
         self.assert_current(engine, "1", repeated("1"))

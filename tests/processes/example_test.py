@@ -9,7 +9,7 @@ import unittest
 
 import harness
 
-PROGRAM = os.environ.get("PUSHROD_EXAMPLE", "build/bin/minimal_trainer")
+PROGRAM = os.path.abspath(os.environ.get("PUSHROD_EXAMPLE", "build/bin/minimal_trainer"))
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "examples/pushrod.yaml"
 ELEMENTS = {"model.embed_tokens.weight": 256, "model.layers.0.mlp.down_proj.weight": 128,
             "model.norm.weight": 8, "lm_head.weight": 256}

@@ -219,6 +219,26 @@ class Causes(harness.Case):
         cause = self.fails({"route": "update_weights", "nth": "every", "do": "hang"})
         self.assertEqual(cause["engine"], "e0")
         self.assertIn("timeouts.drain", cause["message"])
+        # Declared and actual bytes (P28): which side is behind.
+        sent, declared = re.search(r"e0: (\d+) of (\d+) bytes sent", cause["message"]).groups()
+        self.assertGreater(int(declared), 0)
+        self.assertLessEqual(int(sent), int(declared))
+
+
+    def test_an_engine_that_answers_before_it_has_read_is_found_out(self):
+        engine = self.engine("e0")
+        # More than the sockets between the two can hold.
+        folder, _ = self.checkpoint("large", {"w": harness.tensor("w", "1", "U8", [32 << 20])})
+        engine.faults({"route": "update_weights", "nth": "every", "do": "ok_without_reading"})
+        code, report, text = self.push(
+            self.config([engine], timeouts={**SHORT, "progress": "10s"}), folder, "1", ranks=2)
+        self.assertEqual(code, 3, text)
+        message = report["first_cause"]["message"]
+        self.assertIn("the engines answered while bytes remained within timeouts.drain", message)
+        sent, declared = re.search(r"e0: (\d+) of (\d+) bytes sent", message).groups()
+        self.assertEqual(int(declared), 32 << 20)
+        self.assertLess(int(sent), int(declared))
+        self.assertEqual((engine.state()["resumes"], engine.state()["version"]), ([], "default"))
 
 
 class LateReplies(harness.Case):

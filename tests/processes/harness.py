@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-PROGRAM = os.environ.get("PUSHROD_PROGRAM", "build/bin/pushrod")
+PROGRAM = os.path.abspath(os.environ.get("PUSHROD_PROGRAM", "build/bin/pushrod"))
 # Sanitizer builds are several times slower; limits in tests are multiplied by this.
 SLOW = float(os.environ.get("PUSHROD_TEST_SLOW", "1"))
 ITEM = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
@@ -61,8 +61,8 @@ def end_group(child):
     child.wait()
 
 
-def request(port, method, path, body=None, limit=10):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=limit * SLOW)
+def request(port, method, path, body=None, limit=10, host="127.0.0.1"):
+    connection = http.client.HTTPConnection(host, port, timeout=limit * SLOW)
     try:
         text = None if body is None else json.dumps(body)
         connection.request(method, path, text, {"Content-Type": "application/json"})
@@ -77,15 +77,16 @@ class EngineClient:
 
     backend = "tcp"
 
-    def __init__(self, name, port, journal_path):
+    def __init__(self, name, port, journal_path, host="127.0.0.1"):
         self.name, self.port, self.journal_path = name, port, pathlib.Path(journal_path)
-        self.url = f"http://127.0.0.1:{port}"
+        self.host, self.url = host, f"http://{host}:{port}"
 
     def state(self):
-        return json.loads(request(self.port, "GET", "/__state")[1])
+        return json.loads(request(self.port, "GET", "/__state", host=self.host)[1])
 
     def faults(self, *faults):
-        status, body = request(self.port, "POST", "/__ctl", {"faults": list(faults)})
+        status, body = request(self.port, "POST", "/__ctl", {"faults": list(faults)},
+                               host=self.host)
         assert status == 200, (status, body)
 
     def journal(self, event=None):
@@ -99,20 +100,21 @@ class EngineClient:
 
 
 class Engine(EngineClient):
-    """One reference engine process."""
+    """One reference engine process. `within`: a command that runs it elsewhere, at `host`."""
 
-    def __init__(self, folder, name, *flags, port=0, backend="tcp"):
+    def __init__(self, folder, name, *flags, port=0, backend="tcp", within=(), host="127.0.0.1"):
         self.backend = backend
         journal_path = pathlib.Path(folder) / f"{name}-{time.monotonic_ns()}.journal"
         self.log = open(pathlib.Path(folder) / f"{name}.log", "ab")
         self.process = subprocess.Popen(
-            [PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", backend,
-             "--journal", str(journal_path), *flags],
+            [*within, PROGRAM, "engine", "--port", str(port), "--name", name, "--backend", backend,
+             "--journal", str(journal_path), *flags,
+             *(() if host == "127.0.0.1" else ("--host", host))],
             stdout=subprocess.PIPE, stderr=self.log)
         line = self.process.stdout.readline()
         if not line:
             raise AssertionError(f"engine {name} did not start: {self.process.wait()}")
-        super().__init__(name, json.loads(line)["port"], journal_path)
+        super().__init__(name, json.loads(line)["port"], journal_path, host)
 
     def stop(self):
         if self.process.poll() is None:
@@ -225,8 +227,10 @@ class Case(unittest.TestCase):
         return path
 
     def command(self, config, checkpoint, version, *flags):
+        # Without a report flight records would go to the working folder.
+        flight = [] if "--report" in flags else ["--flight-record", str(self.folder)]
         return [PROGRAM, "push", "--config", str(config), "--checkpoint", str(checkpoint),
-                "--version", version, *flags]
+                "--version", version, *flight, *flags]
 
     def push(self, config, checkpoint, version, ranks=4, limit=60):
         """One push by a supervisor. Returns (exit code, report or None, everything printed)."""
@@ -251,7 +255,7 @@ class Case(unittest.TestCase):
                 environment["PUSHROD_HOST_ID"] = hosts[rank]
             log = open(self.folder / f"rank-{rank}.log", "wb")
             self.children.append(subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+                command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
             log.close()
         return self.children[-len(commands):]
 

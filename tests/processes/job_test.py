@@ -27,7 +27,7 @@ class Job:
             child = subprocess.Popen(
                 [harness.PROGRAM, "push", "--config", str(config), "--rank", str(rank),
                  "--world-size", str(ranks), "--supervised", str(folder), "--orders"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+                cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
             log.close()
             self.children.append(child)
             case.children.append(child)
@@ -140,6 +140,33 @@ class EngineFile(harness.Case):
         inits = len(a.calls("init_weight_transfer_engine"))
         self.push(job, 4)
         self.assertEqual(len(a.calls("init_weight_transfer_engine")), inits, "the list stayed")
+
+    def test_a_start_on_a_new_engine_forbids_that_another_is_put_back(self):
+        b = self.engine("b")
+        job = self.start()
+        self.push(job, 1)
+        a = self.engine("a")
+        self.write(a, b)
+        # Only the new one needs an empty session; the other fails before its own start.
+        b.faults({"route": "init_weight_transfer_engine", "nth": 1, "do": "status", "status": 400})
+        result = job.push("2", self.models[2][0])
+        self.assertEqual((result["exit"], result["outcome"]), (3, "failed"), result)
+        self.assertGreater(len(a.calls("start_weight_update")), 0)
+        for engine in (a, b):
+            self.assertTrue(engine.state()["paused"], engine.name)
+        self.assertEqual(len(b.state()["resumes"]), 1, "that of the first push")
+
+    def test_only_what_an_earlier_run_left_counts_as_stale(self):
+        a, b = self.engine("a"), self.engine("b")
+        harness.request(a.port, "POST", "/start_weight_update", {})
+        job = self.start()
+        report = self.push(job, 1)
+        self.assertEqual((report["outcome"], report["attempts"]), ("done", 1))
+        stale = "pushrod_stale_sessions_closed_total"
+        self.assertEqual(job.series(stale), {"a": 1, "b": 0})
+        b.faults({"route": "finish_weight_update", "nth": 1, "do": "status", "status": 500})
+        self.assertEqual(self.push(job, 2)["outcome"], "recovered")
+        self.assertEqual(job.series(stale), {"a": 1, "b": 0}, "this push's own are no stale ones")
 
     def test_a_broken_file_fails_one_push_only(self):
         a = self.engine("a")

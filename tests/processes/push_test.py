@@ -171,6 +171,8 @@ class EveryAttemptFails(harness.Case):
         self.assertEqual(report["attempts"], 1)
         self.assertFalse(engines[0].state()["paused"])
         self.assertEqual(engines[0].calls("start_weight_update"), [])
+        # Each engine that was put back is named (P3).
+        self.assertIn("engine good generates again, as it did before this push", report["notes"])
 
 
 class DeadEngine(harness.Case):

@@ -18,13 +18,15 @@ class FakeClient final : public EngineClient {
  public:
   struct Hooks {
     /// Counts a call and returns the fault that happens at it.
-    std::function<FaultKind(const Call&)> fault;
+    std::function<Fault(const Call&)> fault;
     std::function<void(bool forEver)> crash;
     Complain complain;
+    bool believesLate = false;  ///< an answer is taken for the present call's (known bad variant)
   };
 
-  FakeClient(Executor& rank, FakeEngine& engine, Hooks hooks)
-      : executor_(rank), engine_(engine), hooks_(std::move(hooks)) {}
+  /// `world` carries what was sent, whatever becomes of the rank.
+  FakeClient(Executor& rank, Executor& world, Pace& pace, FakeEngine& engine, Hooks hooks)
+      : executor_(rank), world_(world), pace_(pace), engine_(engine), hooks_(std::move(hooks)) {}
 
   void call(Call call, Deadline deadline, Done done) override;
   void cancel(const Status& reason) override;
@@ -34,11 +36,18 @@ class FakeClient final : public EngineClient {
   [[nodiscard]] const std::string& url() const override { return engine_.name(); }
 
  private:
-  void send(const Call& call, const std::function<Reply(Reply)>& change);
+  using Change = std::function<void(Reply&)>;
+
+  /// `change` null: no answer comes back.
+  void send(const Call& call, const Change& change, const Fault& fault = {});
+  void suffer(const Call& call, const Fault& fault);
+  void crash(const Call& call, const Fault& fault);
   void answer(std::uint64_t id, Reply reply);
-  void failLater(const Status& status, int http);
+  void failLater(const Status& status, int http, Duration after = {}, bool lost = false);
 
   Executor& executor_;
+  Executor& world_;
+  Pace& pace_;
   FakeEngine& engine_;
   Hooks hooks_;
   std::uint64_t current_ = 0;  ///< the outstanding call; 0: none
@@ -46,6 +55,7 @@ class FakeClient final : public EngineClient {
   CallKind kind_ = CallKind::kIdentify;
   Done done_;
   Executor::TimerId timer_ = 0;
+  TimePoint arrives_{};
 };
 
 }  // namespace pushrod::sim

@@ -24,14 +24,24 @@ Reply okReply(CallKind kind) {
 
 }  // namespace
 
-FakeEngine::FakeEngine(Executor& executor, std::string name, bool oldProfile, Complain complain)
-    : executor_(executor),
-      name_(std::move(name)),
-      oldProfile_(oldProfile),
-      complain_(std::move(complain)) {}
+FakeEngine::FakeEngine(Executor& executor, Pace& pace, Setup setup, Complain complain)
+    : executor_(executor), pace_(pace), setup_(std::move(setup)), complain_(std::move(complain)) {}
 
-void FakeEngine::submit(Call call, Answer answer) {
-  queue_.push_back(Job{std::move(call), std::move(answer)});
+void FakeEngine::find(const EngineStart& start) {
+  label_ = start.label;
+  asleep_ = start.asleep;
+  cacheAsleep_ = start.asleep;
+  session_ = start.session;
+  placeholders_ = start.session;
+  paused_ = start.paused || start.session || start.asleep;
+  counters_.front() = start.session ? 1 : 0;
+}
+
+void FakeEngine::submit(Call call, Answer answer, FaultKind how) {
+  if (frozen_ || !alive_) {
+    return;
+  }
+  queue_.push_back(Job{std::move(call), std::move(answer), how});
   next();
 }
 
@@ -40,7 +50,8 @@ void FakeEngine::next() {
     return;
   }
   serving_ = true;
-  executor_.postAt(executor_.now() + kWork, [this, life = life_] {
+  const TimePoint from = std::max(executor_.now(), stalledUntil_);
+  executor_.postAt(from + pace_.of(kWork, setup_.slowness), [this, life = life_] {
     if (life == life_) {
       serve();
     }
@@ -52,11 +63,15 @@ void FakeEngine::done(Reply reply) {
   queue_.pop_front();
   serving_ = false;
   reply.kind = job.call.kind;
-  job.answer(std::move(reply));
+  if (job.answer != nullptr) {
+    job.answer(std::move(reply));
+  }
   next();
 }
 
 void FakeEngine::fail(const std::string& text) {
+  // The executor takes the first worker's failure and leaves the others' replies unread (P16).
+  lag_ += setup_.workers > 1 && queue_.front().answer != nullptr ? 1 : 0;
   Reply reply;
   reply.httpStatus = 500;
   reply.status = Status(Code::kUnavailable, text, Outcome::kUnknown);
@@ -66,11 +81,14 @@ void FakeEngine::fail(const std::string& text) {
 Reply FakeEngine::identify() const {
   Reply reply = okReply(CallKind::kIdentify);
   EngineIdentity identity;
-  identity.release = oldProfile_ ? "0.22.1" : "0.32.0";
-  identity.features.profile = oldProfile_ ? "0.22" : "0.32";
-  identity.features.failedUpdateCloses = !oldProfile_;
-  identity.features.hasShutdown = !oldProfile_;
-  identity.model = "m";
+  identity.release = setup_.oldProfile ? "0.22.1" : "0.32.0";
+  identity.features.profile = setup_.oldProfile ? "0.22" : "0.32";
+  identity.features.failedUpdateCloses = !setup_.oldProfile;
+  identity.features.hasShutdown = !setup_.oldProfile;
+  identity.features.hasVersion = setup_.versions;
+  identity.worldSize = setup_.workers;
+  identity.asleep = asleep();
+  identity.model = model_;
   reply.identity = std::make_shared<const EngineIdentity>(identity);
   return reply;
 }
@@ -87,15 +105,17 @@ void FakeEngine::serve() {
       break;
     case CallKind::kReadSession:
       reply.flag = session_;
+      forgot_ = false;
       break;
     case CallKind::kReadVersion:
       reply.text = label_;
       break;
     case CallKind::kPause:
-      paused_ = true;
+      servePause();
       break;
     case CallKind::kResume:
       ++resumes_;
+      ++pauses_;
       paused_ = false;
       break;
     case CallKind::kSetVersion:
@@ -106,8 +126,7 @@ void FakeEngine::serve() {
       channelReady_ = false;
       break;
     case CallKind::kInit:
-      channel_ = std::stoull(*call.body);
-      channelReady_ = false;
+      serveInit();
       return;  // answered when the channel is open, or dies
     case CallKind::kStart:
       start();
@@ -118,25 +137,64 @@ void FakeEngine::serve() {
     case CallKind::kFinish:
       finish();
       return;
+    case CallKind::kWake:
+      (call.tag == "weights" ? asleep_ : cacheAsleep_) = false;
+      // Old releases let the scheduler run as soon as a part is awake.
+      surprised_ = surprised_ || (paused_ && setup_.oldProfile);
+      paused_ = paused_ && !setup_.oldProfile;
+      break;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
-    case CallKind::kWake:
     case CallKind::kChecksums:
       break;
   }
   done(std::move(reply));
 }
 
+void FakeEngine::servePause() {
+  ++pauses_;
+  if (setup_.pauseTakes == Duration::zero()) {
+    paused_ = true;
+    surprised_ = false;
+    return;
+  }
+  executor_.postAt(executor_.now() + setup_.pauseTakes, [this, life = life_, pause = pauses_] {
+    if (life == life_ && pause == pauses_) {
+      paused_ = true;
+      surprised_ = false;
+    }
+  });
+}
+
+void FakeEngine::serveInit() {
+  channelReady_ = false;
+  channel_ = std::stoull(*queue_.front().call.body);
+  if (queue_.front().how == FaultKind::kOneSided) {
+    channel_ = 0;
+    done(okReply(CallKind::kInit));
+  } else if (!dial_(channel_)) {
+    channel_ = 0;
+    fail("nobody listens at the sender's address");
+  }
+}
+
 void FakeEngine::start() {
+  const bool twice = queue_.front().answer == nullptr;
   if (session_) {
-    complain_("a second start reached " + name_ + " inside its session");
+    if (!twice) {
+      complain_("a second start reached " + name() + " inside its session");
+    }
     fail("already active");
     return;
   }
-  if (!paused_) {
-    complain_("a start reached " + name_ + " while it generates");
+  if (!paused_ && !surprised_) {
+    complain_("a start reached " + name() + " while it generates");
+  }
+  if (asleep_) {
+    complain_("P9: a start reached " + name() + " asleep");
   }
   ++starts_;
+  forgot_ = false;
   session_ = true;
   complete_ = false;
   received_ = 0;
@@ -154,27 +212,43 @@ void FakeEngine::update() {
     endUpdate("the weight transfer engine is not initialized");
     return;
   }
+  const FaultKind how = queue_.front().how;
   if (memory_ != nullptr) {
-    executor_.postAt(executor_.now() + kReading, [this, life = life_] {
+    if (how == FaultKind::kStopsReading) {
+      stall(std::chrono::seconds(90));
+    }
+    const TimePoint from = std::max(executor_.now(), stalledUntil_);
+    // One that stalls is given up, and its chunk's memory with it.
+    const bool late = from > executor_.now();
+    executor_.postAt(from + kReading, [this, late, life = life_] {
       if (life == life_) {
-        updateChunk(SimChunks::chunkOf(*queue_.front().call.body));
+        updateChunk(SimChunks::chunkOf(*queue_.front().call.body), late);
       }
     });
     return;
   }
-  reading_ = true;
   received_ = 0;
+  if (how == FaultKind::kAnswersEarly) {
+    done(okReply(CallKind::kUpdate));
+    return;
+  }
+  streaming_ = true;
+  reading_ = how != FaultKind::kStopsReading;
 }
 
-void FakeEngine::updateChunk(std::size_t tensor) {
+void FakeEngine::updateChunk(std::size_t tensor, bool late) {
   const std::optional<int> content = memory_(tensor);
   if (!content) {
-    complain_(name_ + " was told of a chunk whose memory is written again already");
+    if (late) {
+      endUpdate("the chunk is gone");
+      return;
+    }
+    complain_(name() + " was told of a chunk whose memory is written again already");
     endUpdate("the chunk is gone");
     return;
   }
   if (tensor != received_) {
-    complain_(name_ + " was told of chunk " + std::to_string(tensor) + " after " +
+    complain_(name() + " was told of chunk " + std::to_string(tensor) + " after " +
               std::to_string(received_) + " chunks");
   }
   load(tensor, *content);
@@ -204,25 +278,28 @@ void FakeEngine::load(std::size_t tensor, int content) {
 }
 
 void FakeEngine::endUpdate(const std::string& error) {
+  streaming_ = false;
   reading_ = false;
   if (error.empty()) {
     complete_ = true;
     done(okReply(CallKind::kUpdate));
     return;
   }
-  session_ = oldProfile_ && session_;
+  session_ = setup_.oldProfile && session_;
   fail(error);
 }
 
 void FakeEngine::finish() {
   const Call& call = queue_.front().call;
   if (!session_) {
-    complain_("a finish reached " + name_ + " without a session");
+    if (queue_.front().answer != nullptr && !forgot_) {
+      complain_("a finish reached " + name() + " without a session");
+    }
     fail("finish_weight_update without a matching start_weight_update");
     return;
   }
   if (call.hasVersion && !complete_) {
-    complain_("promise 5: a version reached " + name_ + " with an incomplete stream");
+    complain_("promise 5: a version reached " + name() + " with an incomplete stream");
   }
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
     if (counters_[layer] == 0) {
@@ -236,7 +313,7 @@ void FakeEngine::finish() {
   }
   session_ = false;
   placeholders_ = false;
-  if (call.hasVersion) {
+  if (call.hasVersion && queue_.front().how != FaultKind::kKeepsLabel) {
     label_ = call.version;
   }
   done(okReply(CallKind::kFinish));
@@ -258,40 +335,11 @@ void FakeEngine::channelDied(std::uint64_t channel) {
   }
   channel_ = 0;
   channelReady_ = false;
-  if (reading_) {
+  if (streaming_) {
     endUpdate("the sender's channel ended");
   } else if (serving_ && queue_.front().call.kind == CallKind::kInit) {
     fail("the sender's channel ended");
   }
-}
-
-void FakeEngine::crash(bool forEver) {
-  ++life_;
-  ++restarts_;
-  queue_.clear();
-  serving_ = false;
-  boot();
-  alive_ = !forEver;
-}
-
-void FakeEngine::boot() {
-  session_ = false;
-  paused_ = false;
-  label_ = "default";
-  channel_ = 0;
-  channelReady_ = false;
-  reading_ = false;
-  complete_ = false;
-  placeholders_ = false;
-  std::fill(weights_.begin(), weights_.end(), 0);
-  std::fill(counters_.begin(), counters_.end(), 0);
-}
-
-bool FakeEngine::whole() const {
-  return !placeholders_ && weights_.front() != kTorn &&
-         std::all_of(weights_.begin(), weights_.end(), [this](int each) {
-           return each == weights_.front();
-         });
 }
 
 }  // namespace pushrod::sim

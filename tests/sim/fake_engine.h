@@ -11,6 +11,9 @@
 #include <pushrod/engine_client.h>
 #include <pushrod/executor.h>
 
+#include "tests/sim/fault_plan.h"
+#include "tests/sim/random.h"
+
 namespace pushrod::sim {
 
 /// The model every engine holds: pairs of tensors fused into one layer.
@@ -19,6 +22,8 @@ inline constexpr std::size_t kPerLayer = 2;
 inline constexpr std::size_t kLayers = kTensors / kPerLayer;
 /// Content of a tensor: the number of the push that sent it; 0: as started.
 inline constexpr int kTorn = -1;
+/// A larger reply lag makes an engine lost (P16).
+inline constexpr int kMostLag = 8;
 
 /// What an engine did against its rules, or was led to do.
 using Complain = std::function<void(const std::string&)>;
@@ -30,17 +35,44 @@ class FakeEngine {
  public:
   using Answer = std::function<void(Reply)>;
 
-  FakeEngine(Executor& executor, std::string name, bool oldProfile, Complain complain);
+  /// What it is, as opposed to how it is.
+  struct Setup {
+    std::string name;
+    bool oldProfile = false;
+    bool versions = true;
+    int workers = 1;
+    int slowness = 1;
+    Duration pauseTakes{};
+  };
 
-  /// Takes a request; `answer` is called when it was served, never inline.
-  void submit(Call call, Answer answer);
+  FakeEngine(Executor& executor, Pace& pace, Setup setup, Complain complain);
+
+  /// As it stands before the first push.
+  void find(const EngineStart& start);
+
+  /// Takes a request; `answer` is called when it was served, never inline. `how`: what goes wrong
+  /// inside the engine.
+  void submit(Call call, Answer answer, FaultKind how = FaultKind::kNone);
   void crash(bool forEver);
+
+  /// Another model is served from now on.
+  void change() { model_ = "other"; }
+
+  [[nodiscard]] bool changed() const { return model_ == "other"; }
+
+  /// The core never answers again.
+  void freeze();
+  void stall(Duration time);
+  /// Somebody else's order.
+  void resumeByOther();
+  /// What an operator does: a dead or frozen engine is started again, one asleep is woken.
+  void heal();
 
   // The receiving side of a channel.
   [[nodiscard]] bool joined(std::uint64_t channel) const { return channel_ == channel; }
 
   [[nodiscard]] bool reading(std::uint64_t channel) const {
-    return reading_ && channel_ == channel;
+    return reading_ && channel_ == channel && executor_.now() >= stalledUntil_;
   }
 
   void receive(std::size_t tensor, int content);
@@ -50,13 +82,31 @@ class FakeEngine {
     memory_ = std::move(memory);
   }
 
+  /// Whether somebody listens there for the engine that is told of a channel.
+  void dialBy(std::function<bool(std::uint64_t channel)> dial) { dial_ = std::move(dial); }
+
   void channelOpen(std::uint64_t channel);
   void channelDied(std::uint64_t channel);
 
   // What can be seen of it.
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return setup_.name; }
 
   [[nodiscard]] bool alive() const { return alive_; }
+
+  [[nodiscard]] bool frozen() const { return frozen_; }
+
+  /// Whether it generates for a reason that no push can foresee.
+  [[nodiscard]] bool surprised() const { return surprised_; }
+
+  /// It crashed, and nobody could have noticed.
+  void surprise() {
+    surprised_ = true;
+    forgot_ = true;
+  }
+
+  [[nodiscard]] bool asleep() const { return asleep_ || cacheAsleep_; }
+
+  [[nodiscard]] int lag() const { return lag_; }
 
   [[nodiscard]] bool paused() const { return paused_; }
 
@@ -80,26 +130,30 @@ class FakeEngine {
   struct Job {
     Call call;
     Answer answer;
+    FaultKind how = FaultKind::kNone;
   };
 
   void next();
   void serve();
+  void servePause();
+  void serveInit();
   void done(Reply reply);
   void fail(const std::string& text);
   void start();
   void update();
   void finish();
   void load(std::size_t tensor, int content);
-  void updateChunk(std::size_t tensor);
+  void updateChunk(std::size_t tensor, bool late);
   void endUpdate(const std::string& error);
   [[nodiscard]] Reply identify() const;
   void boot();
 
   Executor& executor_;
-  std::string name_;
-  bool oldProfile_;
+  Pace& pace_;
+  Setup setup_;
   Complain complain_;
   std::function<std::optional<int>(std::size_t)> memory_;
+  std::function<bool(std::uint64_t)> dial_;
   std::deque<Job> queue_;
   bool serving_ = false;
   std::uint64_t life_ = 0;
@@ -108,11 +162,21 @@ class FakeEngine {
   std::uint64_t resumes_ = 0;
 
   bool alive_ = true;
+  bool frozen_ = false;
+  bool surprised_ = false;
+  bool forgot_ = false;  ///< its session, and nobody has asked since
+  TimePoint stalledUntil_{};
+  std::uint64_t pauses_ = 0;
+  bool asleep_ = false;
+  bool cacheAsleep_ = false;
+  int lag_ = 0;
+  std::string model_ = "m";
   bool session_ = false;
   bool paused_ = false;
   std::string label_ = "default";
   std::uint64_t channel_ = 0;
   bool channelReady_ = false;
+  bool streaming_ = false;  ///< an update is under way
   bool reading_ = false;
   std::size_t received_ = 0;   ///< tensors of the running update
   bool complete_ = false;      ///< the session's update got its whole list

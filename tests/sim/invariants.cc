@@ -18,8 +18,22 @@ bool isDropped(const PushReport& report, const std::string& engine) {
          report.droppedEngines.end();
 }
 
-std::string versionOf(int push) {
-  return "v" + std::to_string(push);
+/// Whether one of the faults struck at this engine's calls, and `fits`.
+template <typename Fits>
+bool struckAt(const std::vector<FaultSite>& hits, std::size_t engine, Fits fits) {
+  return std::any_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
+    return hit.at.engine == static_cast<int>(engine) && fits(hit);
+  });
+}
+
+bool anyFault(const FaultSite& /*hit*/) {
+  return true;
+}
+
+/// Answers that do not come leave it open what an engine does afterwards.
+bool silent(FaultKind kind) {
+  return kind == FaultKind::kLostReply || kind == FaultKind::kLostRequest ||
+         kind == FaultKind::kLateReply || kind == FaultKind::kStopsReading;
 }
 
 }  // namespace
@@ -31,29 +45,49 @@ void Invariants::complain(const std::string& text) {
   }
 }
 
-void Invariants::beginPush(int number) {
+void Invariants::beginPush(int number, const std::string& version) {
   push_ = number;
+  version_ = version;
   mayResume_ = false;
   before_.clear();
   for (const FakeEngine* engine : engines_) {
+    const bool asleep = engine->asleep() && plan_.wake == Wake::kFalse;
+    const bool same = engine->label() == version && plan_.marker == VersionMarker::kNever;
     before_.push_back(Before{engine->content(),
                              engine->paused(),
+                             engine->session(),
+                             engine->asleep(),
+                             asleep || same,
                              engine->starts(),
                              engine->restarts(),
                              engine->resumes()});
   }
 }
 
+/// Whether the push must refuse an engine as it was found, or all.
+bool Invariants::mayRefuse() const {
+  return (plan_.verify && !plan_.versions) ||
+         std::any_of(
+             before_.begin(), before_.end(), [](const Before& each) { return each.mayRefuse; });
+}
+
 void Invariants::check(Phase phase) {
   mayResume_ = mayResume_ || phase == Phase::kResume;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
-    checkServing(i);
+    const FakeEngine& engine = *engines_[i];
+    if (engine.alive() && !engine.paused() && !engine.frozen() && !engine.surprised()) {
+      checkServing(i);
+    }
   }
 }
 
-void Invariants::onCall(const Call& call, const std::string& engine, Phase phase) {
+void Invariants::onCall(const Call& call, std::size_t engine, Phase phase, bool stopped) {
+  if (stopped) {
+    complain("promise 9: rank 0 was stopped and speaks to " + engines_[engine]->name());
+  }
   if (call.kind == CallKind::kFinish && call.hasVersion && phase != Phase::kFinish) {
-    complain("promise 5: a version was sent to " + engine + " in " + std::string(phaseName(phase)));
+    complain("promise 5: a version was sent to " + engines_[engine]->name() + " in " +
+             std::string(phaseName(phase)));
   }
 }
 
@@ -61,9 +95,6 @@ void Invariants::onCall(const Call& call, const std::string& engine, Phase phase
 /// only under its own version.
 void Invariants::checkServing(std::size_t index) {
   const FakeEngine& engine = *engines_[index];
-  if (!engine.alive() || engine.paused()) {
-    return;
-  }
   if (!engine.whole()) {
     complain("promise 3: " + engine.name() + " generates from torn weights");
     return;
@@ -73,7 +104,7 @@ void Invariants::checkServing(std::size_t index) {
   if (!moved && engine.content() != before_[index].content) {
     complain("promise 3: " + engine.name() + " generates from other weights than before");
   }
-  if (engine.content() == push_ && engine.label() != versionOf(push_)) {
+  if (plan_.verify && engine.content() == push_ && engine.label() != version_) {
     complain("promise 3: " + engine.name() + " generates the new weights as " + engine.label());
   }
   // Resumed by us after a start: only with the new content.
@@ -123,23 +154,58 @@ void Invariants::checkOneVerdict(const std::vector<RankEnd>& ends) {
 /// Rank 0 does not know that the push is done when it did not hear the last vote. The others may
 /// have rank 0's own word by the link.
 void Invariants::checkLostVerdict(const std::vector<RankEnd>& ends,
-                                  const FaultPlan& plan,
-                                  const FaultSite& site) {
+                                  const std::vector<FaultSite>& hits) {
   const std::string last = std::string(phaseName(Phase::kVerdict)) + ", step";
-  if (plan.kind != FaultKind::kVerdictLost || site.rank != 0 ||
-      site.what.find(last) == std::string::npos) {
+  if (mayRefuse() || hits.size() != 1 || hits.front().fault.kind != FaultKind::kVerdictLost ||
+      hits.front().at.rank != 0 || hits.front().what.find(last) == std::string::npos) {
     return;
   }
-  const RankEnd& end = ends[static_cast<std::size_t>(site.rank)];
+  const RankEnd& end = ends.front();
   if (end.ended && end.known) {
-    complain("promise 1: rank " + std::to_string(site.rank) + " says " +
-             std::string(pushOutcomeName(end.report.outcome)) +
+    complain("promise 1: rank 0 says " + std::string(pushOutcomeName(end.report.outcome)) +
              ", but never heard the last verdict");
   }
 }
 
-void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan& plan) {
-  const RankEnd& leader = ends.front();
+/// An engine that a good push counts.
+void Invariants::checkGood(std::size_t index, const std::vector<FaultSite>& hits) {
+  const FakeEngine& engine = *engines_[index];
+  const bool restarted = engine.restarts() != before_[index].restarts;
+  const bool unseen = struckAt(
+      hits, index, [](const FaultSite& hit) { return hit.fault.kind == FaultKind::kRestartLater; });
+  const bool labelled = !plan_.verify || engine.label() == version_;
+  if ((engine.content() != push_ || !labelled) && !(restarted && (unseen || !plan_.verify))) {
+    complain("promise 3: the push is good, but " + engine.name() + " holds content " +
+             std::to_string(engine.content()) + " as " + engine.label() +
+             (restarted ? " after a restart" : ""));
+  }
+  // Left for whoever wakes its cache; a restart wakes it, unseen.
+  const bool half = plan_.wake == Wake::kWeights && before_[index].asleep;
+  if (engine.paused() && !half) {
+    complain("the push is good, but " + engine.name() + " is still paused");
+  }
+}
+
+/// An engine that a good push left out. One that was resumed as proved may be lost afterwards.
+void Invariants::checkLeftOut(std::size_t index, const std::vector<FaultSite>& hits) {
+  const bool inResume =
+      struckAt(hits, index, [](const FaultSite& hit) { return hit.phase == Phase::kResume; });
+  const bool tooLate = plan_.tight || plan_.pushLimit > Duration::zero();
+  if (engines_[index]->resumes() != before_[index].resumes && !inResume && !tooLate) {
+    complain("P1: " + engines_[index]->name() + " was left out, and resumed");
+  }
+}
+
+void Invariants::checkFailed(std::size_t index, const std::vector<FaultSite>& hits, bool anyStart) {
+  const FakeEngine& engine = *engines_[index];
+  const bool onlyCancelled = hits.size() == 1 && hits.front().fault.kind == FaultKind::kCancel &&
+                             plan_.starts.empty() && sound_;
+  if (!anyStart && !before_[index].paused && engine.paused() && onlyCancelled) {
+    complain("P3: " + engine.name() + " was not put back");
+  }
+}
+
+void Invariants::checkEngines(const RankEnd& leader, const std::vector<FaultSite>& hits) {
   if (leader.gone || !leader.ended) {
     return;  // P37: nobody takes over; the next job cleans up
   }
@@ -147,83 +213,88 @@ void Invariants::checkEngines(const std::vector<RankEnd>& ends, const FaultPlan&
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     anyStart = anyStart || engines_[i]->starts() != before_[i].starts;
   }
-  // The fault may have hit the clean-up itself, or made what is left behind unreadable.
-  const bool unclean = plan.second != FaultKind::kNone || plan.kind == FaultKind::kLostReply ||
-                       plan.kind == FaultKind::kLostRequest;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
     const FakeEngine& engine = *engines_[i];
-    if (!engine.alive()) {
+    if (!engine.alive() || engine.frozen()) {
       continue;
     }
+    // The fault may have hit the clean-up itself, or made what is left behind unreadable.
+    const bool unclean =
+        !sound_ || hits.size() > 1 || plan_.pushLimit > Duration::zero()
+            ? !sound_ || plan_.tight || plan_.pushLimit > Duration::zero() ||
+                  struckAt(hits, i, anyFault)
+            : std::any_of(hits.begin(), hits.end(), [](const FaultSite& hit) {
+                return silent(hit.fault.kind) || hit.fault.kind == FaultKind::kLost;
+              });
+    const bool foreign = before_[i].session && engine.starts() == before_[i].starts;
     // A rank that was stopped contacts no engine any more, not even to close.
-    if (engine.session() && !unclean && !leader.stopped) {
+    if (engine.session() && !unclean && !foreign && !leader.stopped) {
       complain("promise 8: " + engine.name() + " is left with an open session");
     }
-    if (good(leader.report) && isDropped(leader.report, engine.name())) {
-      if (engine.resumes() != before_[i].resumes) {
-        complain("P1: " + engine.name() + " was left out, and resumed");
-      }
-    } else if (good(leader.report)) {
-      const bool restarted = engine.restarts() != before_[i].restarts;
-      if (engine.content() != push_ || engine.label() != versionOf(push_)) {
-        complain("promise 3: the push is good, but " + engine.name() + " holds content " +
-                 std::to_string(engine.content()) + " as " + engine.label() +
-                 (restarted ? " after a restart" : ""));
-      }
-      if (engine.paused()) {
-        complain("the push is good, but " + engine.name() + " is still paused");
-      }
-    } else if (!anyStart && !before_[i].paused && engine.paused() &&
-               plan.second == FaultKind::kNone && plan.kind == FaultKind::kCancel) {
-      complain("P3: " + engine.name() + " was not put back");
+    if (!good(leader.report)) {
+      checkFailed(i, hits, anyStart);
+    } else if (isDropped(leader.report, engine.name())) {
+      checkLeftOut(i, hits);
+    } else {
+      checkGood(i, hits);
     }
   }
 }
+
+namespace {
 
 /// With quarantine and another engine, one engine's fault never ends a push: it is sent again, or
 /// goes on without it. An init without an answer holds up the others', so that none can be blamed.
 bool mustGoOn(const FaultPlan& plan, const FaultSite& site) {
-  const bool silentInit = site.phase == Phase::kChannel && (plan.kind == FaultKind::kLostReply ||
-                                                            plan.kind == FaultKind::kLostRequest);
-  return plan.quarantine && plan.engines > 1 && plan.second == FaultKind::kNone && !silentInit &&
-         seamOf(plan.kind) == Seam::kEngine && site.phase != Phase::kFailing;
+  const FaultKind kind = site.fault.kind;
+  const bool silentInit = site.phase == Phase::kChannel &&
+                          (silent(kind) || kind == FaultKind::kOneSided ||
+                           kind == FaultKind::kFrozen || kind == FaultKind::kRestartLater);
+  return plan.quarantine && plan.engines > 1 && !plan.minHealthy.percent &&
+         plan.minHealthy.value < plan.engines && plan.resend && !silentInit &&
+         seamOf(kind) == Seam::kEngine && site.phase != Phase::kFailing;
 }
 
+}  // namespace
+
 bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
-  const bool window = site.phase >= Phase::kClean && site.phase <= Phase::kConfirm;
-  if (plan.second != FaultKind::kNone) {
-    return false;
-  }
-  switch (plan.kind) {
-    case FaultKind::kNone:
-      return true;
+  const bool window = site.phase >= Phase::kClean && site.phase <= Phase::kConfirm && plan.resend;
+  switch (site.fault.kind) {
     case FaultKind::kRefused:
     case FaultKind::k5xxBefore:
     case FaultKind::k5xxAfter:
     case FaultKind::kRestart:
-      return window;
-    case FaultKind::kLostReply:
-    case FaultKind::kLostRequest:
-      // An init that reached its limit is final (P2).
-      return window && site.phase != Phase::kChannel;
+    case FaultKind::kRestartAfter:
     case FaultKind::kThrows:
     case FaultKind::kHangs:
     case FaultKind::kHangsDeaf:
     case FaultKind::kPlaneFails:
+    case FaultKind::kKeepsLabel:
+    case FaultKind::kAnswersEarly:
       return window;
+    case FaultKind::kStopsReading:
+      // Over shm it goes on reading much later, and nothing else can be asked of it until then.
+      return window && !plan.chunked;
+    case FaultKind::kLostReply:
+    case FaultKind::kLostRequest:
+    case FaultKind::kLateReply:
+      // An init that reached its limit is final (P2).
+      return window && site.phase != Phase::kChannel;
     default:
-      return false;
+      return site.fault.harmless();
   }
 }
 
-void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
-                              const FaultPlan& plan,
-                              const FaultSite& site) {
-  const PushReport& report = ends.front().report;
-  if (ends.front().gone || !ends.front().known) {
+void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits) {
+  const PushReport& report = leader.report;
+  if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
-  if (plan.kind == FaultKind::kNone || !site.hit) {
+  const bool undisturbed = std::all_of(
+      hits.begin(), hits.end(), [](const FaultSite& hit) { return hit.fault.harmless(); });
+  // A stalled engine may use up its share of a limit that many have to share.
+  const bool shares = plan_.quarantine && plan_.engines > 3;
+  if (hits.empty() || (undisturbed && !plan_.tight && !shares)) {
     if (!report.droppedEngines.empty()) {
       complain("P1: without a fault " + report.droppedEngines.front() + " is left out");
     }
@@ -233,20 +304,27 @@ void Invariants::checkOutcome(const std::vector<RankEnd>& ends,
     }
     return;
   }
-  if (plan.second == FaultKind::kNone &&
-      report.firstCause.message().find("the limit of this phase") != std::string::npos) {
+  if (hits.size() > 1 || plan_.tight) {
+    return;
+  }
+  const FaultSite& site = hits.front();
+  // The first attempt's own label can be told from the second's by a marker only.
+  if (plan_.marker == VersionMarker::kNever && site.phase >= Phase::kFinish) {
+    return;
+  }
+  if (report.firstCause.message().find("the limit of this phase") != std::string::npos) {
     complain("promise 10: a limit hides the cause: " + report.firstCause.toString());
   }
-  if ((mustRecover(plan, site) || mustGoOn(plan, site)) && !good(report)) {
-    complain("one " + std::string(faultName(plan.kind)) + " in " +
+  if ((mustRecover(plan_, site) || mustGoOn(plan_, site)) && !good(report)) {
+    complain("one " + std::string(faultName(site.fault.kind)) + " in " +
              std::string(phaseName(site.phase)) + " (" + site.what +
              ") ends the push: " + report.firstCause.toString());
   }
 }
 
 void Invariants::checkEnd(const std::vector<RankEnd>& ends,
-                          const FaultPlan& plan,
-                          const FaultSite& site) {
+                          const std::vector<FaultSite>& hits,
+                          bool sound) {
   for (std::size_t rank = 0; rank < ends.size(); ++rank) {
     if (!ends[rank].gone && !ends[rank].ended) {
       complain("promise 2: rank " + std::to_string(rank) + " never ended");
@@ -254,9 +332,12 @@ void Invariants::checkEnd(const std::vector<RankEnd>& ends,
     }
   }
   checkOneVerdict(ends);
-  checkLostVerdict(ends, plan, site);
-  checkEngines(ends, plan);
-  checkOutcome(ends, plan, site);
+  checkLostVerdict(ends, hits);
+  sound_ = sound;
+  checkEngines(ends.front(), hits);
+  if (sound) {
+    checkOutcome(ends.front(), hits);
+  }
 }
 
 }  // namespace pushrod::sim

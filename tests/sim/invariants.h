@@ -9,7 +9,7 @@
 #include <pushrod/report.h>
 
 #include "tests/sim/fake_engine.h"
-#include "tests/sim/fault_plan.h"
+#include "tests/sim/injector.h"
 
 namespace pushrod::sim {
 
@@ -24,26 +24,19 @@ struct RankEnd {
   Duration took = Duration::zero();
 };
 
-/// What the fault met, for the question how the push must end.
-struct FaultSite {
-  bool hit = false;
-  std::string what;
-  int rank = 0;                ///< whose call it was
-  Phase phase = Phase::kIdle;  ///< rank 0's, then
-  std::optional<CallKind> call;
-};
-
 /// The promises of docs/failure-model.md, checked from outside: over engines, ranks and reports.
 class Invariants {
  public:
-  explicit Invariants(std::vector<FakeEngine*> engines) : engines_(std::move(engines)) {}
+  Invariants(std::vector<FakeEngine*> engines, const FaultPlan& plan)
+      : engines_(std::move(engines)), plan_(plan) {}
 
-  void beginPush(int number);
+  void beginPush(int number, const std::string& version);
   /// After every event; `phase` is rank 0's.
   void check(Phase phase);
-  /// Before every call to an engine.
-  void onCall(const Call& call, const std::string& engine, Phase phase);
-  void checkEnd(const std::vector<RankEnd>& ends, const FaultPlan& plan, const FaultSite& site);
+  /// Before every call to an engine; `stopped`: rank 0 was stopped in this push.
+  void onCall(const Call& call, std::size_t engine, Phase phase, bool stopped);
+  /// After a push. `hits`: the faults that struck in it; `sound`: nothing else is wrong.
+  void checkEnd(const std::vector<RankEnd>& ends, const std::vector<FaultSite>& hits, bool sound);
   void complain(const std::string& text);
 
   [[nodiscard]] const std::vector<std::string>& broken() const { return broken_; }
@@ -52,6 +45,9 @@ class Invariants {
   struct Before {
     int content = 0;
     bool paused = false;
+    bool session = false;
+    bool asleep = false;
+    bool mayRefuse = false;  ///< no push may take it as it is
     std::uint64_t starts = 0;
     std::uint64_t restarts = 0;
     std::uint64_t resumes = 0;
@@ -59,15 +55,20 @@ class Invariants {
 
   void checkServing(std::size_t engine);
   void checkOneVerdict(const std::vector<RankEnd>& ends);
-  void checkLostVerdict(const std::vector<RankEnd>& ends,
-                        const FaultPlan& plan,
-                        const FaultSite& site);
-  void checkEngines(const std::vector<RankEnd>& ends, const FaultPlan& plan);
-  void checkOutcome(const std::vector<RankEnd>& ends, const FaultPlan& plan, const FaultSite& site);
+  void checkLostVerdict(const std::vector<RankEnd>& ends, const std::vector<FaultSite>& hits);
+  void checkEngines(const RankEnd& leader, const std::vector<FaultSite>& hits);
+  void checkGood(std::size_t engine, const std::vector<FaultSite>& hits);
+  void checkLeftOut(std::size_t engine, const std::vector<FaultSite>& hits);
+  void checkFailed(std::size_t engine, const std::vector<FaultSite>& hits, bool anyStart);
+  void checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits);
+  [[nodiscard]] bool mayRefuse() const;
 
   std::vector<FakeEngine*> engines_;
+  FaultPlan plan_;
   std::vector<Before> before_;
   int push_ = 0;
+  std::string version_;
+  bool sound_ = true;
   bool mayResume_ = false;  ///< rank 0 got as far as resuming what was proved
   std::vector<std::string> broken_;
 };

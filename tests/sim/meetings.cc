@@ -16,6 +16,11 @@ Verdict count(const std::vector<Ballot>& ballots) {
     if (verdict.first.ok() && !ballots[rank].status.ok()) {
       verdict.first = ballots[rank].status;
     }
+    if (!ballots[rank].status.ok()) {
+      verdict.failing.push_back(static_cast<int>(rank));
+      ++verdict.failingCount;
+    }
+    verdict.stopped = verdict.stopped || ballots[rank].stopped;
     if (verdict.digestsEqual && ballots[rank].digest != ballots.front().digest) {
       verdict.digestsEqual = false;
       verdict.differingRank = static_cast<int>(rank);
@@ -32,8 +37,11 @@ Verdict count(const std::vector<Ballot>& ballots) {
 void Agreements::end(std::size_t rank, Result result) {
   Waiting waiting = std::exchange(parts_[rank], Waiting{});
   executor_.cancel(waiting.timer);
+  if (waiting.part.done == nullptr) {
+    return;
+  }
   executor_.postAt(
-      executor_.now() + kLatency,
+      executor_.now() + pace_.of(kLatency),
       [done = std::move(waiting.part.done), result = std::move(result)] { done(result); });
 }
 
@@ -51,7 +59,7 @@ void Agreements::leave(std::size_t rank, const Status& reason) {
   }
 }
 
-void Agreements::enter(int rank, Part part, Deadline deadline, bool loseVerdict) {
+void Agreements::enter(int rank, Part part, Deadline deadline, Trouble trouble) {
   const auto me = static_cast<std::size_t>(rank);
   Waiting& waiting = parts_[me];
   if (waiting.here) {
@@ -59,7 +67,7 @@ void Agreements::enter(int rank, Part part, Deadline deadline, bool loseVerdict)
     return;
   }
   waiting.here = true;
-  waiting.lose = loseVerdict;
+  waiting.trouble = trouble;
   waiting.part = std::move(part);
   if (waiting.part.open) {
     sticky_.erase(me);
@@ -70,6 +78,10 @@ void Agreements::enter(int rank, Part part, Deadline deadline, bool loseVerdict)
   } else if (std::find(left_.begin(), left_.end(), true) != left_.end()) {
     leave(me, Status(Code::kUnavailable, "the ranks are not connected"));
     return;
+  }
+  if (trouble == Trouble::kStale && unkeyed_) {
+    executor_.post(
+        [done = std::exchange(waiting.part.done, nullptr), last = last_] { done(last); });
   }
   waiting.timer = executor_.postAt(deadline.when(), [this, me] {
     parts_[me].timer = 0;
@@ -98,13 +110,14 @@ void Agreements::meetIfAll() {
   result.verdict = count(ballots);
   result.bytes = first.bytes;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (parts_[i].lose) {
+    if (parts_[i].trouble == Trouble::kNone) {
+      end(i, result);
+    } else {
       left_[i] = true;
       end(i, Result{Status(Code::kUnavailable, "the connection broke"), {}, {}});
-    } else {
-      end(i, result);
     }
   }
+  last_ = result;
 }
 
 void Agreements::interrupt(int rank, const Status& reason) {
@@ -131,7 +144,7 @@ std::string Agreements::waitsFor(int rank) const {
 void Gathers::end(std::size_t rank, const Status& status) {
   Waiting waiting = std::exchange(waiting_[rank], Waiting{});
   executor_.cancel(waiting.timer);
-  executor_.postAt(executor_.now() + kLatency,
+  executor_.postAt(executor_.now() + pace_.of(kLatency),
                    [done = std::move(waiting.done), status] { done(status); });
 }
 

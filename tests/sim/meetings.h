@@ -10,6 +10,7 @@
 #include <pushrod/executor.h>
 
 #include "tests/sim/fake_engine.h"
+#include "tests/sim/random.h"
 
 namespace pushrod::sim {
 
@@ -33,14 +34,25 @@ class Agreements {
     Done done;
   };
 
-  /// `lose` tells whether this vote's verdict is lost on its way to the rank.
-  Agreements(Executor& executor, int ranks, Complain complain)
-      : executor_(executor), parts_(static_cast<std::size_t>(ranks)), complain_(complain) {
+  /// What happens to one rank's part in a vote.
+  enum class Trouble : std::uint8_t {
+    kNone,
+    kLost,   ///< the verdict does not arrive
+    kStale,  ///< the record of the vote before arrives in its place
+  };
+
+  /// `unkeyed`: records are taken whatever vote they are of (a known bad variant).
+  Agreements(Executor& executor, Pace& pace, int ranks, Complain complain, bool unkeyed = false)
+      : executor_(executor),
+        pace_(pace),
+        parts_(static_cast<std::size_t>(ranks)),
+        complain_(complain),
+        unkeyed_(unkeyed) {
     left_.resize(parts_.size(), false);
     gone_.resize(parts_.size(), false);
   }
 
-  void enter(int rank, Part part, Deadline deadline, bool loseVerdict);
+  void enter(int rank, Part part, Deadline deadline, Trouble trouble);
   void interrupt(int rank, const Status& reason);
   /// The rank's process is gone: its connections close.
   void die(int rank);
@@ -51,7 +63,7 @@ class Agreements {
  private:
   struct Waiting {
     bool here = false;
-    bool lose = false;
+    Trouble trouble = Trouble::kNone;
     Part part;
     Executor::TimerId timer = 0;
   };
@@ -61,11 +73,14 @@ class Agreements {
   void end(std::size_t rank, Result result);
 
   Executor& executor_;
+  Pace& pace_;
   std::vector<Waiting> parts_;
   Complain complain_;
   std::vector<bool> left_;
   std::vector<bool> gone_;
   std::map<std::size_t, Status> sticky_;
+  Result last_;  ///< what the vote before came to
+  bool unkeyed_;
 };
 
 /// The trainer's own collectives: nobody leaves one before all are in it.
@@ -73,8 +88,9 @@ class Gathers {
  public:
   using Done = std::function<void(const Status&)>;
 
-  Gathers(Executor& executor, int ranks, Duration watchdog, Complain complain)
+  Gathers(Executor& executor, Pace& pace, int ranks, Duration watchdog, Complain complain)
       : executor_(executor),
+        pace_(pace),
         watchdog_(watchdog),
         waiting_(static_cast<std::size_t>(ranks)),
         complain_(complain) {
@@ -104,6 +120,7 @@ class Gathers {
   void end(std::size_t rank, const Status& status);
 
   Executor& executor_;
+  Pace& pace_;
   Duration watchdog_;
   std::vector<Waiting> waiting_;
   std::vector<bool> broken_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/scenery.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -9,36 +10,68 @@
 
 namespace pushrod::sim {
 
-std::shared_ptr<const Manifest> theManifest() {
+namespace {
+
+std::shared_ptr<const Manifest> manifestOf(const Shape& lastShape) {
   Manifest manifest;
   const char* const names[kTensors] = {"l0.q", "l0.k", "l1.q", "l1.k"};
   for (const char* const name : names) {
     manifest.tensors.push_back(TensorSpec{name, DType::kFloat32, Shape{2}, 0});
   }
+  manifest.tensors.back().shape = lastShape;
   return std::make_shared<const Manifest>(std::move(manifest));
+}
+
+/// Limits as they are by default, or so short that some of what happens is longer.
+void setLimits(TimeoutsConfig& limits, bool tight) {
+  const auto either = [tight](int usual, int shorter) {
+    return std::chrono::seconds(tight ? shorter : usual);
+  };
+  limits.push = either(1000, 60);
+  limits.connect = either(20, 3);
+  limits.startup = either(30, 4);
+  limits.init = either(30, 4);
+  limits.request = either(60, 6);
+  limits.pause = either(15, 2);
+  limits.resume = either(15, 2);
+  limits.drain = either(10, 1);
+  limits.gather = either(40, 4);
+  limits.agreement = either(5, 1);
+  limits.shutdown = either(20, 4);
+}
+
+}  // namespace
+
+std::shared_ptr<const Manifest> theManifest() {
+  static const auto kManifest = manifestOf(Shape{2});
+  return kManifest;
+}
+
+std::shared_ptr<const Manifest> otherManifest() {
+  return manifestOf(Shape{2, 1});
 }
 
 Config theConfig(const FaultPlan& plan) {
   Config config;
   if (plan.quarantine) {
     config.engines.onLoss = OnLoss::kQuarantine;
-    config.push.wave = 1;
+    config.engines.minHealthy = plan.minHealthy;
+    config.push.wave = plan.wave;
   }
+  config.engines.wake = plan.wake;
+  config.push.resend = plan.resend;
+  config.push.flush = plan.flush;
+  config.push.verify = plan.verify ? Verify::kVersion : Verify::kNone;
+  config.push.versionMarker = plan.marker;
+  config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
   config.transport.kind = TransportKind::kTcp;
   // Steps of one tensor too many for a layer: a pass can break in the middle of one.
-  config.transport.buffer = 20;
-  TimeoutsConfig& limits = config.timeouts;
-  limits.push = std::chrono::seconds(1000);
-  limits.connect = std::chrono::seconds(20);
-  limits.startup = std::chrono::seconds(30);
-  limits.init = std::chrono::seconds(30);
-  limits.request = std::chrono::seconds(60);
-  limits.pause = std::chrono::seconds(15);
-  limits.resume = std::chrono::seconds(15);
-  limits.drain = std::chrono::seconds(10);
-  limits.gather = std::chrono::seconds(40);
-  limits.agreement = std::chrono::seconds(5);
-  limits.shutdown = std::chrono::seconds(20);
+  config.transport.buffer = plan.buffer;
+  setLimits(config.timeouts, plan.tight);
+  if (plan.pushLimit > Duration::zero()) {
+    config.timeouts.push = plan.pushLimit;
+    config.timeouts.shutdown = std::min(config.timeouts.shutdown, plan.pushLimit / 2);
+  }
   for (int i = 0; i < plan.engines; ++i) {
     EngineConfig engine;
     engine.name = "e" + std::to_string(i);

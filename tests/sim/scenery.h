@@ -12,6 +12,8 @@ namespace pushrod::sim {
 
 /// What every push of the simulation sends.
 [[nodiscard]] std::shared_ptr<const Manifest> theManifest();
+/// What a rank declares that is not like the others.
+[[nodiscard]] std::shared_ptr<const Manifest> otherManifest();
 [[nodiscard]] Config theConfig(const FaultPlan& plan);
 
 }  // namespace pushrod::sim

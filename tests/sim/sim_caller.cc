@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "tests/sim/scenery.h"
+
 namespace pushrod::sim {
 
 using orchestrator::ActionKind;
@@ -12,13 +14,14 @@ using orchestrator::CallerResult;
 namespace {
 
 constexpr Duration kWake{1};
+constexpr Duration kPlaneStall{1500};
 
 }  // namespace
 
 void SimCaller::perform(CallerRequest request, Done done) {
   // The thread wakes a moment later; an abort in between meets nobody.
   world_.executor.postAt(
-      world_.executor.now() + kWake,
+      world_.executor.now() + world_.pace.of(kWake, world_.slowness),
       [this, request = std::move(request), done = std::move(done)] { begin(request, done); });
 }
 
@@ -55,8 +58,11 @@ void SimCaller::meet(const CallerRequest& request, const Done& done) {
   }
   part.ballot = request.ballot;
   part.bytes = request.bytes;
-  part.done = [this, done](const Agreements::Result& met) {
+  const Fault fault = world_.fault(Seam::kVote, request.kind, request.key.toString());
+  part.done = [this, done, noMemory = fault.kind == FaultKind::kNoMemory](
+                  const Agreements::Result& met) {
     CallerResult result;
+    result.prepared = noMemory ? Status(Code::kInternal, "no memory for its buffers") : Status();
     result.status = met.status;
     result.verdict = met.verdict;
     result.bytes = met.bytes;
@@ -65,10 +71,12 @@ void SimCaller::meet(const CallerRequest& request, const Done& done) {
   if (world_.plane != nullptr && world_.plane->leaving() && request.kind == ActionKind::kVote) {
     world_.complain("promise 7: rank 0 votes before its bytes have left");
   }
-  const FaultKind fault = world_.fault(Seam::kVote, request.key.toString());
+  const Agreements::Trouble trouble =
+      fault.kind == FaultKind::kVerdictLost ? Agreements::Trouble::kLost
+      : fault.kind == FaultKind::kStaleVote ? Agreements::Trouble::kStale
+                                            : Agreements::Trouble::kNone;
   if (!world_.executor.dead()) {
-    world_.agreements.enter(
-        world_.rank, std::move(part), request.deadline, fault == FaultKind::kVerdictLost);
+    world_.agreements.enter(world_.rank, std::move(part), request.deadline, trouble);
   }
 }
 
@@ -79,7 +87,7 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
   }
   const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
                            ", tensor " + std::to_string(index_);
-  const FaultKind fault = world_.fault(Seam::kSource, name);
+  const FaultKind fault = world_.fault(Seam::kSource, request.kind, name).kind;
   if (world_.executor.dead()) {
     return;
   }
@@ -99,43 +107,56 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
       std::string(actionName(request.kind)) + " push " + std::to_string(request.key.epoch) +
       ", attempt " + std::to_string(request.key.attempt) + ", tensor " + std::to_string(index_);
   const bool other = next && fault == FaultKind::kMismatch;
-  world_.gathers.enter(world_.rank,
-                       common,
-                       way,
-                       fault == FaultKind::kHangsDeaf,
-                       [this, done, kind = request.kind, other](const Status& status) {
-                         CallerResult result;
-                         result.status = status;
-                         if (status.ok() && kind == ActionKind::kSourceManifest) {
-                           result.manifest = world_.manifest;
-                         }
-                         if (status.ok() && kind == ActionKind::kSourceNext) {
-                           result.end = index_ == kTensors;
-                           index_ += result.end ? 0 : 1;
-                           if (other) {
-                             result.end = false;
-                             result.mismatch =
-                                 Status(Code::kDataMismatch, "another tensor than declared");
-                           }
-                         }
-                         finish(done, std::move(result));
-                       });
+  world_.gathers.enter(
+      world_.rank,
+      common,
+      way,
+      fault == FaultKind::kHangsDeaf,
+      [this, done, kind = request.kind, other, fault](const Status& status) {
+        CallerResult result;
+        result.status = status;
+        if (status.ok() && kind == ActionKind::kSourceManifest) {
+          result.manifest = fault == FaultKind::kOtherManifest ? otherManifest() : world_.manifest;
+        }
+        if (status.ok() && kind == ActionKind::kSourceNext) {
+          result.end = index_ == kTensors;
+          index_ += result.end ? 0 : 1;
+          if (other) {
+            result.end = false;
+            result.mismatch = Status(Code::kDataMismatch, "another tensor than declared");
+          }
+        }
+        finish(done, std::move(result));
+      });
 }
 
 void SimCaller::plane(const CallerRequest& request, const Done& done) {
-  const FaultKind fault = world_.fault(Seam::kPlane, std::string(actionName(request.kind)));
+  const std::string name(actionName(request.kind));
+  const Fault fault = world_.fault(Seam::kPlane, request.kind, name);
   if (world_.executor.dead()) {
     return;
   }
+  if (fault.kind == FaultKind::kPlaneStalls) {
+    const Duration time = fault.lasts == Duration::zero() ? kPlaneStall : fault.lasts;
+    world_.executor.postAt(world_.executor.now() + time,
+                           [this, request, done] { carry(request, done); });
+    return;
+  }
+  if (fault.kind == FaultKind::kPlaneFails) {
+    CallerResult result;
+    result.status = Status(Code::kUnavailable, "the network failed", Outcome::kUnknown);
+    finish(done, std::move(result));
+    return;
+  }
+  carry(request, done);
+}
+
+void SimCaller::carry(const CallerRequest& request, const Done& done) {
   const auto ended = [this, done](const Status& status) {
     CallerResult result;
     result.status = status;
     finish(done, std::move(result));
   };
-  if (fault == FaultKind::kPlaneFails) {
-    ended(Status(Code::kUnavailable, "the network failed", Outcome::kUnknown));
-    return;
-  }
   if (request.kind != ActionKind::kChannelOpen && !planeBegun_.ok()) {
     ended(planeBegun_);
     return;

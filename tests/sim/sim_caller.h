@@ -15,13 +15,15 @@ namespace pushrod::sim {
 /// What a rank's caller works with; all of it outlives the caller.
 struct CallerWorld {
   RankExecutor& executor;
+  Pace& pace;
   int rank = 0;
+  int slowness = 1;
   Agreements& agreements;
   Gathers& gathers;
   SimPlane* plane = nullptr;  ///< of ranks that send
   std::shared_ptr<const Manifest> manifest;
   /// Counts a seam call and returns the fault that happens at it.
-  std::function<FaultKind(Seam, const std::string&)> fault;
+  std::function<Fault(Seam, orchestrator::ActionKind, const std::string&)> fault;
   Complain complain;
 };
 
@@ -55,6 +57,7 @@ class SimCaller final : public orchestrator::Caller {
   void meet(const orchestrator::CallerRequest& request, const Done& done);
   void gather(const orchestrator::CallerRequest& request, const Done& done);
   void plane(const orchestrator::CallerRequest& request, const Done& done);
+  void carry(const orchestrator::CallerRequest& request, const Done& done);
   void finish(const Done& done, orchestrator::CallerResult result);
 
   CallerWorld world_;

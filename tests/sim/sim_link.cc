@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/sim_link.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace pushrod::sim {
@@ -11,10 +12,12 @@ constexpr Duration kHop{1};
 
 }  // namespace
 
-void LinkHub::deliver(int to, Duration after, std::function<void(RankLinkListener&)> message) {
+void LinkHub::deliver(int to, Duration hops, std::function<void(RankLinkListener&)> message) {
   SimLink* link = links_[static_cast<std::size_t>(to)];
+  TimePoint& arrives = arrives_[static_cast<std::size_t>(to)];
+  arrives = std::max(arrives, executor_.now() + pace_.of(hops));
   // Through the receiver's own executor: the dead hear nothing, the stopped later.
-  executor_.postAt(executor_.now() + after, [link, message = std::move(message)] {
+  executor_.postAt(arrives, [link, message = std::move(message)] {
     link->executor().post([link, message] {
       if (link->listener() != nullptr) {
         message(*link->listener());
@@ -41,11 +44,11 @@ void LinkHub::publish(std::uint64_t epoch, const Verdict& verdict) {
   }
 }
 
-void LinkHub::tellLost(int rank, const std::string& why, Duration after) {
+void LinkHub::tellLost(int rank, const std::string& why) {
   for (int to = 0; to < static_cast<int>(links_.size()); ++to) {
     if (to != rank) {
       const Duration hops = rank == 0 || to == 0 ? kHop : 2 * kHop;
-      deliver(to, after + hops, [rank, why](RankLinkListener& each) {
+      deliver(to, hops, [rank, why](RankLinkListener& each) {
         each.onLost(rank, Status(Code::kUnavailable, why));
       });
     }
@@ -53,15 +56,19 @@ void LinkHub::tellLost(int rank, const std::string& why, Duration after) {
 }
 
 void LinkHub::died(int rank) {
-  tellLost(rank, "its connection closed", Duration::zero());
+  tellLost(rank, "its connection closed");
 }
 
 void LinkHub::stopped(int rank, Duration silence) {
-  tellLost(rank, "it is silent", agreement_);
+  const bool noticed = silence >= agreement_;
+  if (noticed) {
+    executor_.postAt(executor_.now() + agreement_,
+                     [this, rank] { tellLost(rank, "it is silent"); });
+  }
   SimLink* link = links_[static_cast<std::size_t>(rank)];
-  executor_.postAt(executor_.now() + silence, [link, silence] {
-    link->executor().wake([link, silence] {
-      if (link->listener() != nullptr) {
+  executor_.postAt(executor_.now() + silence, [this, link, silence, noticed] {
+    link->executor().wake([this, link, silence, noticed] {
+      if (noticed && fences_ && link->listener() != nullptr) {
         link->listener()->onOversleep(silence);
       }
     });

@@ -7,6 +7,7 @@
 
 #include <pushrod/rank_link.h>
 
+#include "tests/sim/random.h"
 #include "tests/sim/rank_executor.h"
 
 namespace pushrod::sim {
@@ -17,22 +18,31 @@ class SimLink;
 /// silence after timeouts.agreement.
 class LinkHub {
  public:
-  LinkHub(Executor& executor, Duration agreement) : executor_(executor), agreement_(agreement) {}
+  /// `fences`: a rank hears that it was stopped (false: a known bad variant).
+  LinkHub(Executor& executor, Pace& pace, Duration agreement, bool fences)
+      : executor_(executor), pace_(pace), agreement_(agreement), fences_(fences) {}
 
-  void add(SimLink* link) { links_.push_back(link); }
+  void add(SimLink* link) {
+    links_.push_back(link);
+    arrives_.push_back(TimePoint());
+  }
 
   void relay(int from, const VoteKey& key, const Status& reason);
   void publish(std::uint64_t epoch, const Verdict& verdict);
   void died(int rank);
+  /// The rank's process runs again after `silence`; the others notice when it is a long one.
   void stopped(int rank, Duration silence);
 
  private:
-  void tellLost(int rank, const std::string& why, Duration after);
-  void deliver(int to, Duration after, std::function<void(RankLinkListener&)> message);
+  void tellLost(int rank, const std::string& why);
+  void deliver(int to, Duration hops, std::function<void(RankLinkListener&)> message);
 
   Executor& executor_;
+  Pace& pace_;
   Duration agreement_;
+  bool fences_;
   std::vector<SimLink*> links_;
+  std::vector<TimePoint> arrives_;  ///< when the last message arrives: none overtakes another
 };
 
 class SimLink final : public RankLink {

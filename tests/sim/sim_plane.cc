@@ -101,10 +101,11 @@ void SimPlane::end(const Status& status) {
   Wait wait = std::move(*wait_);
   wait_.reset();
   executor_.cancel(wait.timer);
-  executor_.postAt(executor_.now() + kPeriod, [this, done = std::move(wait.done), status] {
-    --leaving_;
-    done(status);
-  });
+  executor_.postAt(executor_.now() + pace_.of(kPeriod),
+                   [this, done = std::move(wait.done), status] {
+                     --leaving_;
+                     done(status);
+                   });
 }
 
 void SimPlane::openLater(Deadline deadline, Done done) {
@@ -170,6 +171,9 @@ void SimPlane::interrupt(const Status& reason) noexcept {
 }
 
 void SimPlane::abort(const Status&) noexcept {
+  if (keeps_) {
+    return;
+  }
   announced_ = false;
   open_ = false;
   for (FakeEngine* engine : members_) {

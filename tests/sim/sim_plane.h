@@ -21,12 +21,29 @@ class SimPlane final : public DataPlane {
 
   /// `chunks`: the memory that tensors are packed into, for engines that are told of each chunk by
   /// itself; null: the engines are sent a stream.
-  SimPlane(Executor& executor, std::vector<FakeEngine*> engines, SimChunks* chunks = nullptr)
-      : executor_(executor), engines_(std::move(engines)), chunks_(chunks) {}
+  /// `first`: channels are numbered from here on, differently in every process.
+  SimPlane(Executor& executor,
+           Pace& pace,
+           std::vector<FakeEngine*> engines,
+           SimChunks* chunks,
+           std::uint64_t first)
+      : executor_(executor),
+        pace_(pace),
+        engines_(std::move(engines)),
+        chunks_(chunks),
+        channel_(first) {}
 
   void openLater(Deadline deadline, Done done);
   void putLater(std::size_t tensor, int content, Deadline deadline, Done done);
   void flushLater(Deadline deadline, Done done);
+
+  [[nodiscard]] bool carries(std::uint64_t channel) const {
+    return channel_ == channel && (announced_ || open_);
+  }
+
+  /// abort() does nothing from now on (a known bad variant).
+  void keepWhenAborted(bool keep) { keeps_ = keep; }
+
   /// An engine did something: a waiting function may be able to go on.
   void look();
   /// An engine's process is gone, and with it its end of the channel.
@@ -77,11 +94,13 @@ class SimPlane final : public DataPlane {
   [[nodiscard]] Status gone() const;
 
   Executor& executor_;
+  Pace& pace_;
   std::vector<FakeEngine*> engines_;
   SimChunks* chunks_;
   std::vector<FakeEngine*> members_;  ///< of the channel, in its order
   std::vector<std::uint64_t> bytes_;
-  std::uint64_t channel_ = 0;
+  std::uint64_t channel_;
+  bool keeps_ = false;
   bool announced_ = false;
   bool open_ = false;
   std::optional<std::size_t> gone_;

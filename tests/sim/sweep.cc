@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/sweep.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace pushrod::sim {
 
 namespace {
@@ -9,6 +12,11 @@ constexpr std::size_t kMostFailures = 20;
 constexpr std::uint64_t kMostCalls = 5000;
 /// Every so many runs are made twice: the same plan, the same trace.
 constexpr std::uint64_t kTwiceEvery = 16;
+
+bool sameAgain(const FaultPlan& plan, const Outcome& outcome) {
+  const Outcome again = simulate(plan);
+  return again.trace == outcome.trace && again.lastDraw == outcome.lastDraw;
+}
 
 /// Returns whether all faults of the plan happened.
 bool runOne(const FaultPlan& plan, SweepResult& result) {
@@ -20,7 +28,7 @@ bool runOne(const FaultPlan& plan, SweepResult& result) {
       result.failures.push_back(broken + "\n  repeat: " + plan.replay());
     }
   }
-  if (result.runs % kTwiceEvery == 0 && simulate(plan).trace != outcome.trace) {
+  if (result.runs % kTwiceEvery == 0 && !sameAgain(plan, outcome)) {
     result.failures.push_back("two runs of one plan differ\n  repeat: " + plan.replay());
   }
   return outcome.hit && (plan.second == FaultKind::kNone || outcome.secondHit);
@@ -42,12 +50,21 @@ bool runPairs(const Sweep& sweep, FaultPlan plan, SweepResult& result) {
 
 }  // namespace
 
+std::vector<FaultKind> everyKind() {
+  std::vector<FaultKind> kinds;
+  for (std::size_t i = 1; i < kFaultKinds; ++i) {
+    kinds.push_back(static_cast<FaultKind>(i));
+  }
+  return kinds;
+}
+
 SweepResult runSweep(const Sweep& sweep) {
   SweepResult result;
   FaultPlan plan{sweep.ranks, sweep.engines};
   plan.oldProfile = sweep.oldProfile;
   plan.quarantine = sweep.quarantine;
   plan.chunked = sweep.chunked;
+  plan.pass = sweep.pass;
   (void)runOne(plan, result);
   for (const FaultKind kind : sweep.kinds) {
     plan.kind = kind;
@@ -58,6 +75,75 @@ SweepResult runSweep(const Sweep& sweep) {
       }
     }
     plan.victim = 0;
+  }
+  return result;
+}
+
+namespace {
+
+std::string classOf(const SeamCall& call) {
+  return std::to_string(static_cast<int>(call.seam)) + "," +
+         std::to_string(std::min(call.rank, 2)) + "," +
+         std::string(call.call ? callName(*call.call) : call.what) + "," +
+         std::string(phaseName(call.phase)) + "," + std::to_string(call.attempt);
+}
+
+/// For a fault of this kind, counted from the call `from` on: which call is the first of each
+/// class.
+std::vector<std::uint64_t> firstOfEach(FaultKind kind,
+                                       const std::vector<SeamCall>& calls,
+                                       std::size_t from) {
+  Fault fault;
+  fault.kind = kind;
+  std::vector<std::uint64_t> list;
+  std::set<std::string> seen;
+  std::uint64_t count = 0;
+  for (std::size_t i = from; i < calls.size(); ++i) {
+    if (fault.fits(calls[i])) {
+      ++count;
+      if (seen.insert(classOf(calls[i])).second) {
+        list.push_back(count);
+      }
+    }
+  }
+  return list;
+}
+
+Outcome withCalls(const FaultPlan& plan) {
+  World::Options options;
+  options.plan = plan;
+  options.keepCalls = true;
+  options.second = false;
+  return World(std::move(options)).run();
+}
+
+}  // namespace
+
+SweepResult runPairsOfClasses(const Sweep& sweep) {
+  SweepResult result;
+  FaultPlan plan{sweep.ranks, sweep.engines};
+  plan.oldProfile = sweep.oldProfile;
+  plan.quarantine = sweep.quarantine;
+  plan.chunked = sweep.chunked;
+  const std::vector<SeamCall> calls = withCalls(plan).calls;
+  std::uint64_t pair = 0;
+  for (const FaultKind kind : sweep.kinds) {
+    for (const std::uint64_t k : firstOfEach(kind, calls, 0)) {
+      plan.kind = kind;
+      plan.k = k;
+      plan.second = FaultKind::kNone;
+      const Outcome first = withCalls(plan);
+      for (const FaultKind second : sweep.seconds) {
+        const std::size_t from = first.hits.empty() ? first.calls.size() : first.hits[0].order;
+        for (const std::uint64_t after : firstOfEach(second, first.calls, from)) {
+          plan.second = second;
+          plan.secondK = after;
+          if (++pair % sweep.stride == 0) {
+            (void)runOne(plan, result);
+          }
+        }
+      }
+    }
   }
   return result;
 }

@@ -19,9 +19,13 @@ struct Sweep {
   bool oldProfile = false;
   bool quarantine = false;
   bool chunked = false;
+  bool pass = false;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };
+
+/// All kinds of faults.
+[[nodiscard]] std::vector<FaultKind> everyKind();
 
 struct SweepResult {
   std::uint64_t runs = 0;
@@ -30,5 +34,10 @@ struct SweepResult {
 };
 
 [[nodiscard]] SweepResult runSweep(const Sweep& sweep);
+
+/// Every fault of `kinds` at one call of each class, each followed by every fault of `seconds` at
+/// one call of each class after it. Calls of one class are alike: the same call in the same phase
+/// and attempt, whichever engine it is to, and of which rank but for the ranks that send.
+[[nodiscard]] SweepResult runPairsOfClasses(const Sweep& sweep);
 
 }  // namespace pushrod::sim

@@ -7,17 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/fsm/push_table.h"
+#include "tests/sim/generator.h"
 
 namespace pushrod::sim {
 namespace {
-
-std::vector<FaultKind> allKinds() {
-  std::vector<FaultKind> kinds;
-  for (std::size_t i = 1; i < kFaultKinds; ++i) {
-    kinds.push_back(static_cast<FaultKind>(i));
-  }
-  return kinds;
-}
 
 struct Shape {
   int ranks;
@@ -26,6 +19,7 @@ struct Shape {
   bool oldProfile = false;
   bool quarantine = false;
   bool chunked = false;
+  bool pass = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -33,10 +27,19 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 }
 
 /// Every how many-th run is made where runs are slow, as under a sanitizer: 1 makes all.
-std::uint64_t share() {
-  const char* text = std::getenv("PUSHROD_SIM_SHARE");
+std::uint64_t partOf(const char* variable) {
+  const char* text = std::getenv(variable);
   const std::uint64_t value = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
   return value == 0 ? 1 : value;
+}
+
+std::uint64_t share() {
+  return partOf("PUSHROD_SIM_SHARE");
+}
+
+/// The same of pairs of classes, all of which are run by hand.
+std::uint64_t classShare() {
+  return partOf("PUSHROD_SIM_CLASS_SHARE");
 }
 
 /// Small worlds completely; in larger ones every so many calls, another part for each kind.
@@ -60,6 +63,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.oldProfile = shape.oldProfile;
   sweep.quarantine = shape.quarantine;
   sweep.chunked = shape.chunked;
+  sweep.pass = shape.pass;
   sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
@@ -76,16 +80,40 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.ranks = 2;
   sweep.engines = 1;
   sweep.kinds = {GetParam()};
-  sweep.seconds = allKinds();
+  sweep.seconds = everyKind();
   sweep.stride = 5 * share();
   sweep.secondStride = 7;
-  for (const bool chunked : {false, true}) {
-    sweep.chunked = chunked;
+
+  struct Way {
+    bool chunked, pass;
+  };
+
+  for (const Way way : {Way{false, false}, Way{true, false}, Way{false, true}}) {
+    sweep.chunked = way.chunked;
+    sweep.pass = way.pass;
     const SweepResult result = runSweep(sweep);
     for (const std::string& failure : result.failures) {
       ADD_FAILURE() << failure;
     }
   }
+}
+
+// The same, complete over classes of calls: both transports.
+class EveryPairOfClasses : public ::testing::TestWithParam<FaultKind> {};
+
+TEST_P(EveryPairOfClasses, KeepsThePromises) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 2;
+  sweep.kinds = {GetParam()};
+  sweep.seconds = everyKind();
+  sweep.stride = share() * classShare();
+  sweep.chunked = GetParam() == FaultKind::kPlaneFails;
+  const SweepResult result = runPairsOfClasses(sweep);
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
+  RecordProperty("runs", static_cast<int>(result.runs));
 }
 
 std::string nameOf(FaultKind kind) {
@@ -105,7 +133,7 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
   sweep.engines = 2;
   sweep.quarantine = true;
   sweep.kinds = {GetParam()};
-  sweep.seconds = allKinds();
+  sweep.seconds = everyKind();
   sweep.stride = 11 * share();
   sweep.secondStride = 13;
   const SweepResult result = runSweep(sweep);
@@ -116,10 +144,15 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
 
 INSTANTIATE_TEST_SUITE_P(Pairs,
                          EveryPairInQuarantine,
-                         ::testing::ValuesIn(allKinds()),
+                         ::testing::ValuesIn(everyKind()),
                          [](const auto& each) { return nameOf(each.param); });
 
-INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(allKinds()), [](const auto& each) {
+INSTANTIATE_TEST_SUITE_P(Pairs,
+                         EveryPairOfClasses,
+                         ::testing::ValuesIn(everyKind()),
+                         [](const auto& each) { return nameOf(each.param); });
+
+INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](const auto& each) {
   return nameOf(each.param);
 });
 
@@ -127,12 +160,12 @@ std::vector<Shape> shapes() {
   std::vector<Shape> list;
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (int engines = 1; engines <= 3; ++engines) {
-      for (const FaultKind kind : allKinds()) {
+      for (const FaultKind kind : everyKind()) {
         list.push_back(Shape{ranks, engines, kind});
       }
     }
   }
-  for (const FaultKind kind : allKinds()) {
+  for (const FaultKind kind : everyKind()) {
     list.push_back(Shape{2, 2, kind, true});
     list.push_back(Shape{1, 2, kind, false, true});
     list.push_back(Shape{2, 2, kind, true, true});
@@ -141,12 +174,21 @@ std::vector<Shape> shapes() {
     list.push_back(Shape{2, 2, kind, false, false, true});
     list.push_back(Shape{3, 2, kind, false, false, true});
     list.push_back(Shape{2, 3, kind, false, true, true});
+    list.push_back(Shape{2, 2, kind, false, false, false, true});
+    list.push_back(Shape{3, 2, kind, true, true, false, true});
+    list.push_back(Shape{2, 2, kind, false, false, true, true});
   }
   return list;
 }
 
 // Plans that once broke a promise.
 TEST(Regression, PlansThatOnceFailed) {
+  FaultPlan unseen{1, 1};
+  unseen.kind = FaultKind::kRestartLater;
+  unseen.k = 13;
+  FaultPlan resumed{1, 1};
+  resumed.kind = FaultKind::kResumed;
+  resumed.k = 7;
   const auto plan = [](FaultKind kind, std::uint64_t k) {
     FaultPlan made{2, 2};
     made.kind = kind;
@@ -162,6 +204,8 @@ TEST(Regression, PlansThatOnceFailed) {
                                 plan(FaultKind::kRestart, 19),
                                 plan(FaultKind::kLostReply, 27),
                                 plan(FaultKind::kVerdictLost, 37),
+                                unseen,
+                                resumed,
                                 pair}) {
     const Outcome outcome = simulate(each);
     EXPECT_TRUE(outcome.hit) << each.replay();
@@ -169,6 +213,38 @@ TEST(Regression, PlansThatOnceFailed) {
       ADD_FAILURE() << broken << "\n  repeat: " << each.replay();
     }
   }
+}
+
+// Seeds that once broke a promise, as long as they draw the same.
+TEST(Regression, SeedsThatOnceFailed) {
+  for (const std::uint64_t seed : {6448U, 53969U}) {
+    const FaultPlan plan = randomPlan(seed);
+    for (const std::string& broken : simulate(plan).broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+    }
+  }
+}
+
+// P33: with push.stop: pass, a failure that is no source's own leaves no rank's pass unfinished.
+TEST(StopPass, APassThatFailsInTheMiddleReachesItsEnd) {
+  int passes = 0;
+  for (const FaultKind kind : {FaultKind::kPlaneFails, FaultKind::k5xxBefore}) {
+    for (FaultPlan plan{3, 2, kind, 1}; plan.k < 400; ++plan.k) {
+      plan.pass = true;
+      const Outcome outcome = simulate(plan);
+      for (const std::string& broken : outcome.broken) {
+        ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+      }
+      if (!outcome.hit) {
+        break;
+      }
+      EXPECT_FALSE(outcome.rows.contains("pass-cut")) << plan.replay();
+      EXPECT_EQ(outcome.rows.contains("pass-on"), outcome.rows.contains("pass-over"))
+          << plan.replay();
+      passes += outcome.rows.contains("pass-on") ? 1 : 0;
+    }
+  }
+  EXPECT_GE(passes, 4);
 }
 
 // The sweep would prove nothing if it left nobody out: an engine that dies in any phase is, and the
@@ -210,6 +286,7 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   }
   name += each.param.oldProfile ? "_old" : "";
   name += each.param.quarantine ? "_quarantine" : "";
+  name += each.param.pass ? "_pass" : "";
   return each.param.chunked ? name + "_chunked" : name;
 });
 

@@ -1,222 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
+// What happens in a world: pushes, faults, and what an operator does about them.
 #include "tests/sim/world.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "tests/sim/scenery.h"
+#include "tests/sim/world_job.h"
 
 namespace pushrod::sim {
-
-using orchestrator::DriverParts;
-using orchestrator::DriverPush;
-using orchestrator::EngineSlot;
-using orchestrator::PushDriver;
 
 namespace {
 
 constexpr Duration kSlack = std::chrono::seconds(2);
 constexpr Duration kStopFor = std::chrono::seconds(20);
-constexpr std::size_t kMaxEvents = 200'000;
-/// Nothing of the product itself takes as long: a timer beyond it is a limit.
-constexpr Duration kShortestLimit = std::chrono::seconds(4);
+constexpr std::size_t kMostEvents = 2'000'000;
+/// Between two pushes while faults go on.
+constexpr Duration kShortRest{500};
+/// Whatever was under way has happened by then: late replies, stalls, stopped ranks.
+constexpr Duration kLongRest = std::chrono::seconds(120);
+constexpr std::uint64_t kHashBasis = 14695981039346656037U;
+constexpr std::uint64_t kHashPrime = 1099511628211U;
 
 }  // namespace
 
-/// One rank: its process, and what of the product runs in it.
-struct World::RankProcess final : public orchestrator::PushObserver {
-  RankProcess(World& owner, int number)
-      : world(owner),
-        rank(number),
-        executor(owner.executor_),
-        link(*owner.links_, executor, number) {}
-
-  void onStep(const orchestrator::Event& event, const orchestrator::StepResult& result) override {
-    std::string text(eventName(event.kind));
-    for (const std::string_view row : result.rows) {
-      world.rows_.insert(row);
-      text += " " + std::string(row);
-    }
-    world.note(rank, text);
-    if (!result.fault.ok()) {
-      world.invariants_->complain("rank " + std::to_string(rank) + ": " + result.fault.message());
-    }
-  }
-
-  World& world;
-  int rank;
-  RankExecutor executor;
-  SimLink link;
-  SimCaller* sim = nullptr;
-  std::unique_ptr<orchestrator::Caller> caller;
-  std::unique_ptr<PushDriver> driver;
-  TimePoint began{};
-};
-
 World::World(Options options)
     : options_(std::move(options)),
+      pace_(options_.plan.seed),
       config_(theConfig(options_.plan)),
-      trace_(14695981039346656037U) {
-  const Complain complain = [this](const std::string& text) { invariants_->complain(text); };
-  const int ranks = options_.plan.ranks;
-  links_ = std::make_unique<LinkHub>(executor_, config_.timeouts.agreement);
-  agreements_ = std::make_unique<Agreements>(executor_, ranks, complain);
-  gathers_ = std::make_unique<Gathers>(
-      executor_, ranks, config_.timeouts.gather + std::chrono::seconds(10), complain);
+      injector_(options_.plan.list()),
+      trace_(kHashBasis) {
   buildEngines();
-  buildRanks();
+  beginJob();
 }
 
 World::~World() = default;
 
-void World::buildEngines() {
-  const Complain complain = [this](const std::string& text) { invariants_->complain(text); };
-  std::vector<FakeEngine*> plain;
-  for (int i = 0; i < options_.plan.engines; ++i) {
-    engines_.push_back(std::make_unique<FakeEngine>(
-        executor_, "e" + std::to_string(i), options_.plan.oldProfile, complain));
-    plain.push_back(engines_.back().get());
-  }
-  invariants_ = std::make_unique<Invariants>(plain);
-  if (options_.plan.chunked) {
-    buildMemories(plain);
-  } else {
-    plane_ = std::make_unique<SimPlane>(executor_, plain);
-  }
-  ledgers_.resize(engines_.size());
-}
-
-/// Every other engine lives on rank 1's host, where there is a rank 1.
-void World::buildMemories(const std::vector<FakeEngine*>& engines) {
-  const int packers = std::min(options_.plan.ranks, 2);
-  for (int i = 0; i < packers; ++i) {
-    memories_.push_back(std::make_unique<SimChunks>(packers, options_.impatient));
-  }
-  for (std::size_t i = 0; i < engines.size(); ++i) {
-    const SimChunks* const memory = memories_[i % memories_.size()].get();
-    engines[i]->readFrom([memory](std::size_t tensor) { return memory->read(tensor); });
-  }
-  plane_ = std::make_unique<SimPlane>(executor_, engines, memories_.front().get());
-  if (packers > 1) {
-    packer_ = std::make_unique<SimPlane>(executor_, std::vector<FakeEngine*>(), memories_[1].get());
-  }
-}
-
-SimPlane* World::planeOf(int rank) const {
-  return rank == 0 ? plane_.get() : (rank == 1 ? packer_.get() : nullptr);
-}
-
-void World::buildRanks() {
-  const auto manifest = theManifest();
-  for (int i = 0; i < options_.plan.ranks; ++i) {
-    ranks_.push_back(std::make_unique<RankProcess>(*this, i));
-    RankProcess& rank = *ranks_.back();
-    links_->add(&rank.link);
-    if (options_.unarmed) {
-      rank.executor.ignoreTimersFrom(kShortestLimit);
-    }
-    CallerWorld callers{rank.executor,
-                        i,
-                        *agreements_,
-                        *gathers_,
-                        planeOf(i),
-                        manifest,
-                        [this, i](Seam where, const std::string& what) {
-                          return seam(where, i, what, std::nullopt);
-                        },
-                        [this](const std::string& text) { invariants_->complain(text); }};
-    auto sim = std::make_unique<SimCaller>(std::move(callers));
-    rank.sim = sim.get();
-    rank.caller = std::move(sim);
-    if (options_.decorateCaller) {
-      rank.caller = options_.decorateCaller(std::move(rank.caller), i, rank.executor);
-    }
-  }
-  for (std::size_t i = 0; i < engines_.size(); ++i) {
-    FakeClient::Hooks hooks{[this, i](const Call& call) {
-                              invariants_->onCall(call, engines_[i]->name(), phase());
-                              return seam(
-                                  Seam::kEngine,
-                                  0,
-                                  engines_[i]->name() + " " + std::string(callName(call.kind)),
-                                  call.kind);
-                            },
-                            [this, i](bool forEver) {
-                              engines_[i]->crash(forEver);
-                              plane_->engineGone(i);
-                            },
-                            [this](const std::string& text) { invariants_->complain(text); }};
-    std::unique_ptr<EngineClient> client =
-        std::make_unique<FakeClient>(ranks_.front()->executor, *engines_[i], std::move(hooks));
-    if (options_.decorate) {
-      client = options_.decorate(std::move(client), *this);
-    }
-    clients_.push_back(std::move(client));
-  }
-}
-
 Phase World::phase() const {
-  const auto& driver = ranks_.front()->driver;
+  const auto& driver = jobs_.back()->ranks.front()->driver;
   return driver == nullptr ? Phase::kIdle : driver->state().phase;
 }
 
-void World::note(int rank, const std::string& text) {
+void World::hash(std::string_view text) {
+  for (const char c : text) {
+    trace_ = (trace_ ^ static_cast<unsigned char>(c)) * kHashPrime;
+  }
+}
+
+void World::note(int rank, std::string_view text, std::string_view more) {
   const auto at = executor_.elapsed().count();
-  const std::string line = std::to_string(at) + " " + std::to_string(rank) + " " + text;
-  for (const char c : line) {
-    trace_ = (trace_ ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  }
+  trace_ = (trace_ ^ static_cast<std::uint64_t>(at)) * kHashPrime;
+  trace_ = (trace_ ^ static_cast<std::uint64_t>(rank)) * kHashPrime;
+  hash(text);
+  hash(more);
   if (options_.verbose) {
-    log_ += line + "\n";
+    log_ += std::to_string(at) + " " + std::to_string(rank) + " " + std::string(text) +
+            std::string(more) + "\n";
   }
 }
 
-FaultKind World::seam(Seam where, int rank, const std::string& what, std::optional<CallKind> call) {
-  note(rank, "> " + what);
-  if (pushes_ != 1) {
-    return FaultKind::kNone;
+Fault World::seam(const SeamCall& call, const std::string& what) {
+  note(call.rank, "> ", what);
+  if (healed_) {
+    return {};
   }
-  if (site_.hit) {
-    return secondFault(where, rank);
+  SeamCall at = call;
+  at.push = pushes_;
+  at.phase = phase();
+  const auto& driver = jobs_.back()->ranks.front()->driver;
+  at.attempt = driver == nullptr ? 0 : driver->state().attempt;
+  if (options_.keepCalls && pushes_ == 1) {
+    calls_.push_back(at);
   }
-  const FaultPlan& plan = options_.plan;
-  const std::uint64_t own = ++counts_[static_cast<std::size_t>(where)];
-  ++total_;
-  const std::optional<Seam> wanted = seamOf(plan.kind);
-  const bool now = wanted ? *wanted == where && own == plan.k : total_ == plan.k;
-  if (!now || plan.kind == FaultKind::kNone) {
-    return FaultKind::kNone;
+  const Fault fault = injector_.at(at);
+  if (fault.kind == FaultKind::kNone) {
+    return fault;
   }
-  site_ = FaultSite{true, what, rank, phase(), call};
-  note(rank, "! " + std::string(faultName(plan.kind)));
-  if (!wanted) {
-    strike(plan.kind, plan.kind == FaultKind::kCancel ? plan.victim : rank);
-    return FaultKind::kNone;
+  hits_.push_back(FaultSite{fault, at, what, at.phase, calls_.size()});
+  note(call.rank, "! ", faultName(fault.kind));
+  if (seamOf(fault.kind)) {
+    return fault;
   }
-  return plan.kind;
+  const int victim = fault.victim < 0 ? call.rank : fault.victim;
+  if (fault.delay == Duration::zero()) {
+    strike(fault, victim);
+  } else {
+    executor_.postAt(executor_.now() + fault.delay, [this, fault, victim, push = pushes_] {
+      if (push == pushes_) {
+        strike(fault, victim);
+      }
+    });
+  }
+  return {};
 }
 
-FaultKind World::secondFault(Seam where, int rank) {
-  const FaultPlan& plan = options_.plan;
-  const std::optional<Seam> wanted = seamOf(plan.second);
-  if (plan.second == FaultKind::kNone || secondHit_ || (wanted && *wanted != where) ||
-      ++afterFirst_ != plan.secondK) {
-    return FaultKind::kNone;
+void World::kill(Job& job, int victim) {
+  job.incomplete = true;
+  job.ranks[static_cast<std::size_t>(victim)]->executor.die();
+  job.agreements->die(victim);
+  job.links->died(victim);
+  if (victim == 0) {
+    job.plane->abort(Status(Code::kAborted, "the sender died"));
   }
-  secondHit_ = true;
-  note(rank, "! " + std::string(faultName(plan.second)));
-  if (!wanted) {
-    strike(plan.second, plan.second == FaultKind::kCancel ? plan.victim : rank);
-    return FaultKind::kNone;
-  }
-  return plan.second;
 }
 
 /// A fault of a whole rank.
-void World::strike(FaultKind kind, int victim) {
-  RankProcess& rank = *ranks_[static_cast<std::size_t>(victim)];
+void World::strike(const Fault& fault, int victim) {
+  Job& job = *jobs_.back();
+  RankProcess& rank = *job.ranks[static_cast<std::size_t>(victim)];
   RankEnd& end = ends_[static_cast<std::size_t>(victim)];
-  switch (kind) {
+  if (rank.executor.dead() || end.ended) {
+    return;
+  }
+  switch (fault.kind) {
     case FaultKind::kCancel:
       rank.executor.post([&rank] {
         if (rank.driver != nullptr) {
@@ -226,83 +122,23 @@ void World::strike(FaultKind kind, int victim) {
       return;
     case FaultKind::kRankDies:
       end.gone = true;
-      rank.executor.die();
-      agreements_->die(victim);
-      links_->died(victim);
-      if (victim == 0) {
-        plane_->abort(Status(Code::kAborted, "the sender died"));
+      kill(job, victim);
+      return;
+    case FaultKind::kRankStops: {
+      const Duration time = fault.lasts == Duration::zero() ? kStopFor : fault.lasts;
+      const bool noticed = time >= config_.timeouts.agreement;
+      end.stopped = end.stopped || noticed;
+      job.incomplete = job.incomplete || noticed;
+      if (victim == 0 && noticed) {
+        wakes_ = executor_.now() + time;
       }
-      return;
-    case FaultKind::kRankStops:
-      end.stopped = true;
       rank.executor.stop();
-      links_->stopped(victim, kStopFor);
+      job.links->stopped(victim, time);
       return;
+    }
     default:
       return;
   }
-}
-
-std::vector<EngineSlot> World::slots(int number) {
-  std::vector<EngineSlot> slots;
-  for (std::size_t i = 0; i < clients_.size(); ++i) {
-    EngineSlot slot;
-    slot.client = clients_[i].get();
-    slot.ledger = ledgers_[i].forNextPush();
-    slot.facts.version = "v" + std::to_string(number);
-    slot.facts.marker = "pushrod-sim-" + std::to_string(number);
-    slot.facts.engine = slot.client->name();
-    slots.push_back(std::move(slot));
-  }
-  return slots;
-}
-
-void World::start(RankProcess& rank, int number) {
-  DriverPush push;
-  push.epoch = static_cast<std::uint64_t>(number);
-  push.version = "v" + std::to_string(number);
-  push.marker = "pushrod-sim-" + std::to_string(number);
-  push.agreement = "the same";
-  push.compareAgreement = [](std::string_view, std::string_view) { return "it differs"; };
-  if (rank.rank == 0) {
-    push.engines = slots(number);
-  }
-  Rank who;
-  who.rank = rank.rank;
-  who.size = options_.plan.ranks;
-  rank.began = executor_.now();
-  rank.sim->beginPush(number);
-  DriverParts parts{rank.executor,
-                    *rank.caller,
-                    rank.link,
-                    rank,
-                    config_,
-                    who,
-                    planeOf(rank.rank),
-                    rank.rank == 0 && !memories_.empty() ? memories_.front().get() : nullptr};
-  rank.driver = std::make_unique<PushDriver>(
-      parts, std::move(push), [this, &rank](PushDriver::Ending ending) {
-        ended(rank, std::move(ending));
-      });
-  rank.driver->start();
-}
-
-void World::ended(RankProcess& rank, PushDriver::Ending ending) {
-  RankEnd& end = ends_[static_cast<std::size_t>(rank.rank)];
-  end.ended = true;
-  end.known = ending.verdictKnown;
-  end.agreementDead = rank.driver->state().agreementDead;
-  end.took = std::chrono::duration_cast<Duration>(executor_.now() - rank.began);
-  end.report = std::move(ending.report);
-  if (rank.rank == 0) {
-    for (std::size_t i = 0; i < ending.engines.size(); ++i) {
-      ledgers_[i] = ending.engines[i].ledger;
-    }
-  }
-  note(rank.rank,
-       "= " + std::string(pushOutcomeName(end.report.outcome)) + " " +
-           end.report.firstCause.toString());
-  rank.driver.reset();
 }
 
 bool World::allEnded() const {
@@ -310,75 +146,93 @@ bool World::allEnded() const {
       ends_.begin(), ends_.end(), [](const RankEnd& end) { return end.ended || end.gone; });
 }
 
-void World::reportHang(const std::string& why) {
-  std::string text = "promise 2: a hang (" + why + ")";
-  for (const auto& rank : ranks_) {
-    if (rank->driver == nullptr || rank->executor.dead()) {
-      continue;
-    }
-    const orchestrator::PushState& state = rank->driver->state();
-    text += "; rank " + std::to_string(rank->rank) + " in " + std::string(phaseName(state.phase)) +
-            "/" + std::string(orchestrator::stageName(state.stage)) + " waits for " +
-            agreements_->waitsFor(rank->rank) + gathers_->waitsFor(rank->rank) +
-            (rank->rank == 0 ? plane_->waitsFor() : "") + (state.goalBusy ? " engines" : "");
-  }
-  invariants_->complain(text);
-}
-
 void World::loop() {
-  const TimePoint latest = executor_.now() + config_.timeouts.push + kSlack;
+  // A rank that does not run, or whose source hangs, ends when it can (a short limit is then over).
+  const Duration blocked = options_.plan.pushLimit > Duration::zero() ? kLongRest : kSlack;
+  const TimePoint latest = executor_.now() + config_.timeouts.push + blocked;
+  SimPlane& plane = *jobs_.back()->plane;
   for (std::size_t i = 0; !allEnded(); ++i) {
     if (!executor_.step()) {
       reportHang("nothing left to happen");
       return;
     }
-    plane_->look();
+    plane.look();
     invariants_->check(phase());
-    if (i == kMaxEvents || executor_.now() > latest) {
-      reportHang(i == kMaxEvents ? "endless events" : "past timeouts.push");
+    if (i == kMostEvents || executor_.now() > latest) {
+      reportHang(i == kMostEvents ? "endless events" : "past timeouts.push");
       return;
     }
   }
 }
 
-void World::push(int number) {
-  pushes_ = number;
-  ends_.assign(ranks_.size(), RankEnd{});
-  invariants_->beginPush(number);
-  for (const auto& rank : ranks_) {
-    rank->executor.post([this, &rank = *rank, number] { start(rank, number); });
+/// `sound`: nothing is wrong when it begins.
+void World::push(bool sound) {
+  Job& job = *jobs_.back();
+  ++pushes_;
+  ++job.epoch;
+  wakes_ = TimePoint::max();
+  ends_.assign(job.ranks.size(), RankEnd{});
+  const std::size_t before = hits_.size();
+  invariants_->beginPush(pushes_, version());
+  for (const auto& rank : job.ranks) {
+    rank->executor.post([this, &rank = *rank] { start(rank); });
   }
   loop();
+  const std::vector<FaultSite> hits(hits_.begin() + static_cast<std::ptrdiff_t>(before),
+                                    hits_.end());
+  invariants_->checkEnd(ends_, hits, sound);
+}
+
+/// Ranks that are gone take the whole job with them: it is started anew.
+void World::settle() {
+  executor_.runFor(kShortRest);
+  Job& job = *jobs_.back();
+  if (!job.incomplete) {
+    job.gathers->rebuild();
+    return;
+  }
+  for (const auto& rank : job.ranks) {
+    if (!rank->executor.dead()) {
+      kill(job, rank->rank);
+    }
+  }
+  beginJob();
+}
+
+void World::heal() {
+  healed_ = true;
+  executor_.runFor(kLongRest);
+  for (const auto& engine : engines_) {
+    engine->heal();
+    // A job that knew another model there has to be started anew.
+    jobs_.back()->incomplete = jobs_.back()->incomplete || engine->changed();
+  }
+  settle();
 }
 
 Outcome World::run() {
   Outcome outcome;
-  push(1);
-  invariants_->checkEnd(ends_, options_.plan, site_);
+  push(options_.plan.otherConfig < 0);
   outcome.first = ends_;
-  outcome.hit = site_.hit;
-  outcome.hitIn = site_.phase;
-  const std::optional<Seam> wanted = seamOf(options_.plan.kind);
-  outcome.seams = wanted ? counts_[static_cast<std::size_t>(*wanted)] : total_;
-  const auto heals = [](FaultKind kind) {
-    return kind != FaultKind::kDead && kind != FaultKind::kRankDies &&
-           kind != FaultKind::kRankStops;
-  };
-  const bool healed = heals(options_.plan.kind) && heals(options_.plan.second);
-  outcome.secondHit = secondHit_;
-  if (options_.second && healed && invariants_->broken().empty()) {
-    // What was left over on the way may still happen: late requests, late answers.
-    executor_.runFor(std::chrono::seconds(1));
-    gathers_->rebuild();
-    push(2);
-    FaultPlan after{options_.plan.ranks, options_.plan.engines};
-    after.quarantine = options_.plan.quarantine;
-    invariants_->checkEnd(ends_, after, FaultSite{});
+  for (int i = 1; i < options_.plan.pushes && !broke(); ++i) {
+    settle();
+    push(false);
   }
+  if (options_.second && !broke()) {
+    heal();
+    push(true);
+  }
+  const std::size_t faults = options_.plan.list().size();
+  outcome.hit = faults > 0 && injector_.struck(0);
+  outcome.secondHit = faults > 1 && injector_.struck(1);
+  outcome.hitIn = hits_.empty() ? Phase::kIdle : hits_.front().phase;
+  outcome.hits = std::move(hits_);
+  outcome.calls = std::move(calls_);
   outcome.broken = invariants_->broken();
   outcome.trace = trace_;
-  outcome.log = log_;
-  outcome.rows = rows_;
+  outcome.lastDraw = pace_.lastDraw();
+  outcome.log = std::move(log_);
+  outcome.rows = std::move(rows_);
   return outcome;
 }
 

@@ -9,6 +9,7 @@
 
 #include "orchestrator/driver/push_driver.h"
 #include "tests/sim/fake_client.h"
+#include "tests/sim/injector.h"
 #include "tests/sim/invariants.h"
 #include "tests/sim/sim_caller.h"
 #include "tests/sim/sim_link.h"
@@ -19,33 +20,44 @@ namespace pushrod::sim {
 /// What became of a run.
 struct Outcome {
   std::vector<std::string> broken;  ///< promises
-  std::vector<RankEnd> first;       ///< the push with the fault
+  std::vector<RankEnd> first;       ///< the first push
   std::uint64_t trace = 0;          ///< hash over every event
-  std::uint64_t seams = 0;          ///< seam calls of the push, of the plan's class
-  bool hit = false;
+  std::uint64_t lastDraw = 0;       ///< the next random number
+  std::vector<FaultSite> hits;      ///< the faults that struck, in their order
+  bool hit = false;                 ///< the first fault did
   Phase hitIn = Phase::kIdle;
   bool secondHit = false;
-  std::string log;  ///< with World::Options::verbose
+  std::vector<SeamCall> calls;  ///< with World::Options::keepCalls, of the first push
+  std::string log;              ///< with World::Options::verbose
   std::set<std::string_view> rows;
 };
 
-/// N ranks with real drivers, M engines, one virtual clock, one fault. Everything below the seams
+/// N ranks with real drivers, M engines, one virtual clock, and faults. Everything below the seams
 /// is simulated; everything above is the product.
 class World final {
  public:
+  /// Rules taken out of what lies below the seams (known bad variants).
+  struct Without {
+    bool waitingForReaders = false;  ///< regions are written without waiting for answers
+    bool limits = false;             ///< no limit of a rank ever passes
+    bool fence = false;              ///< a rank does not hear that it was stopped
+    bool voteKeys = false;           ///< records are taken whatever vote they are of
+    bool callIds = false;            ///< late replies are believed
+    bool rebuild = false;            ///< an aborted channel is used again as it is
+  };
+
   struct Options {
     FaultPlan plan;
     bool verbose = false;
-    bool second = true;  ///< after a failed push, one without faults
-    /// Regions are written without waiting for answers (known bad variant).
-    bool impatient = false;
+    bool keepCalls = false;
+    bool second = true;  ///< after the faults, a push without any
+    Without without;
     /// Puts a decorator around a client (known bad variants).
     std::function<std::unique_ptr<EngineClient>(std::unique_ptr<EngineClient>, World&)> decorate;
     /// The same for a rank's caller.
     std::function<std::unique_ptr<orchestrator::Caller>(
         std::unique_ptr<orchestrator::Caller>, int rank, Executor&)>
         decorateCaller;
-    bool unarmed = false;  ///< no limit of a rank ever passes (a known bad variant)
   };
 
   explicit World(Options options);
@@ -57,47 +69,55 @@ class World final {
 
   /// Rank 0's phase now.
   [[nodiscard]] Phase phase() const;
+  /// The version of the present push.
+  [[nodiscard]] std::string version() const;
 
  private:
   struct RankProcess;
+  struct Job;
 
+  // What there is (world_job.cc).
   void buildEngines();
-  void buildMemories(const std::vector<FakeEngine*>& engines);
-  [[nodiscard]] SimPlane* planeOf(int rank) const;
-  void buildRanks();
-  void push(int number);
-  void start(RankProcess& rank, int number);
-  std::vector<orchestrator::EngineSlot> slots(int number);
+  void beginJob();
+  void buildMemories(Job& job);
+  void buildRanks(Job& job);
+  void buildClients(Job& job);
+  std::unique_ptr<orchestrator::Caller> buildCaller(Job& job, RankProcess& rank);
+  std::vector<orchestrator::EngineSlot> slots();
+  void start(RankProcess& rank);
   void ended(RankProcess& rank, orchestrator::PushDriver::Ending ending);
+  void reportHang(const std::string& why);
+
+  // What happens (world.cc).
+  void push(bool sound);
+  void settle();
+  void heal();
+
+  [[nodiscard]] bool broke() const { return !invariants_->broken().empty(); }
+
   [[nodiscard]] bool allEnded() const;
   void loop();
-  void reportHang(const std::string& why);
-  FaultKind seam(Seam seam, int rank, const std::string& what, std::optional<CallKind> call);
-  FaultKind secondFault(Seam where, int rank);
-  void strike(FaultKind kind, int rank);
-  void note(int rank, const std::string& text);
+  Fault seam(const SeamCall& call, const std::string& what);
+  void strike(const Fault& fault, int rank);
+  void kill(Job& job, int rank);
+  void note(int rank, std::string_view text, std::string_view more = {});
+  void hash(std::string_view text);
 
   Options options_;
   testing::VirtualExecutor executor_;
+  Pace pace_;
   Config config_;
   std::vector<std::unique_ptr<FakeEngine>> engines_;
   std::unique_ptr<Invariants> invariants_;
-  std::unique_ptr<Agreements> agreements_;
-  std::unique_ptr<Gathers> gathers_;
-  std::unique_ptr<LinkHub> links_;
-  std::vector<std::unique_ptr<SimChunks>> memories_;  ///< with plan.chunked, of ranks 0 and 1
-  std::unique_ptr<SimPlane> plane_;
-  std::unique_ptr<SimPlane> packer_;  ///< rank 1's, with plan.chunked
-  std::vector<std::unique_ptr<RankProcess>> ranks_;
-  std::vector<std::unique_ptr<EngineClient>> clients_;
-  std::vector<orchestrator::Ledger> ledgers_;
+  /// The last one runs; what the others sent may still arrive.
+  std::vector<std::unique_ptr<Job>> jobs_;
   std::vector<RankEnd> ends_;
-  FaultSite site_;
-  std::uint64_t counts_[kSeams] = {};
-  std::uint64_t total_ = 0;
-  std::uint64_t afterFirst_ = 0;
-  bool secondHit_ = false;
+  Injector injector_;
+  std::vector<FaultSite> hits_;
+  std::vector<SeamCall> calls_;
   int pushes_ = 0;
+  bool healed_ = false;
+  TimePoint wakes_ = TimePoint::max();  ///< rank 0, after it was stopped for long in this push
   std::uint64_t trace_;
   std::string log_;
   std::set<std::string_view> rows_;

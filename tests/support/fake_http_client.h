@@ -53,6 +53,7 @@ struct SeenRequest {
 struct ScriptedServer {
   std::function<ScriptedReply(const SeenRequest&)> script;
   std::vector<SeenRequest> seen;
+  Duration cancelTakes = Duration::zero();  ///< until a cancelled request's answer comes
 
   [[nodiscard]] std::vector<std::string> lines() const {
     std::vector<std::string> all;
@@ -107,7 +108,7 @@ class FakeHttpClient final : public http::Client {
     const auto at = out_.find(id);
     if (at != out_.end()) {
       executor_.cancel(at->second.timer);
-      arm(id, executor_.now(), reason);
+      arm(id, executor_.now() + server_->cancelTakes, reason);
     }
   }
 

@@ -8,6 +8,12 @@ void addRankFlags(CLI::App& command, PushOptions& options) {
   command.add_option("--config", options.config, "Configuration file (YAML)")->required();
   command.add_option("--report", options.report, "Write the report (JSON) to this file")
       ->type_name("FILE");
+  command
+      .add_option("--flight-record",
+                  options.flight,
+                  "Leave flight records of failed and resent pushes in this folder, instead of the "
+                  "report's or, without a report, the working one")
+      ->type_name("DIR");
   CLI::Option* ranks =
       command.add_option("--ranks", options.ranks, "Start so many local ranks and supervise them")
           ->check(CLI::Range(1, kMostRanks));

@@ -151,6 +151,7 @@ Status Demo::startRanks() {
   options.config = folder_->file("push.yaml");
   options.ranks = kRanks;
   options.orders = true;
+  options.flight = folder_->path();
   // Limits for one quiet machine; the defaults are made for clusters.
   Status written = writeReportFile(options.config,
                                    "job: demo\nengines:\n  list:\n" + list +

@@ -36,6 +36,7 @@ Status ProcessFaults::act(const DrillFault& fault) {
     case FaultKind::kExtra:
     case FaultKind::kReorder:
     case FaultKind::kWrongShape:
+    case FaultKind::kOtherValues:
       break;
   }
   return {};

@@ -107,6 +107,7 @@ void checkPlace(const DrillFault& fault,
       return;
     case FaultKind::kMissing:
     case FaultKind::kWrongShape:
+    case FaultKind::kOtherValues:
     case FaultKind::kReorder:
       if (!fault.tensor) {
         reader.fault(place, kind + " happens at a tensor");

@@ -98,8 +98,15 @@ Status unreadable(const std::string& path, const std::string& why) {
 }  // namespace
 
 std::string_view faultKindName(FaultKind kind) {
-  constexpr std::array<std::string_view, kFaultKindCount> kNames = {
-      "throw", "hang", "exit", "stop", "missing", "extra", "reorder", "wrong_shape"};
+  constexpr std::array<std::string_view, kFaultKindCount> kNames = {"throw",
+                                                                    "hang",
+                                                                    "exit",
+                                                                    "stop",
+                                                                    "missing",
+                                                                    "extra",
+                                                                    "reorder",
+                                                                    "wrong_shape",
+                                                                    "other_values"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

@@ -41,9 +41,10 @@ enum class FaultKind : std::uint8_t {
   kExtra,
   kReorder,
   kWrongShape,
+  kOtherValues,
 };
 
-inline constexpr std::size_t kFaultKindCount = 8;
+inline constexpr std::size_t kFaultKindCount = 9;
 /// "throw", "wrong_shape".
 [[nodiscard]] std::string_view faultKindName(FaultKind kind);
 

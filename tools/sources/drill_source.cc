@@ -22,7 +22,7 @@ Status noMemory(std::uint64_t bytes) {
 
 bool changesStream(FaultKind kind) {
   return kind == FaultKind::kMissing || kind == FaultKind::kExtra || kind == FaultKind::kReorder ||
-         kind == FaultKind::kWrongShape;
+         kind == FaultKind::kWrongShape || kind == FaultKind::kOtherValues;
 }
 
 }  // namespace
@@ -109,6 +109,8 @@ void DrillSource::planItems() {
       items_.erase(at);
     } else if (fault.kind == FaultKind::kWrongShape) {
       at->wrongShape = true;
+    } else if (fault.kind == FaultKind::kOtherValues) {
+      at->otherValues = true;
     } else if (std::next(at) != items_.end()) {
       std::iter_swap(at, std::next(at));
     }
@@ -176,7 +178,7 @@ Result<std::optional<TensorView>> DrillSource::next() {
   return std::optional<TensorView>(std::move(*shown));
 }
 
-Result<const std::byte*> DrillSource::memoryOf(std::size_t index, bool gathered) {
+Result<std::byte*> DrillSource::memoryOf(std::size_t index, bool gathered) {
   const std::size_t root = plan_.tensors[index].aliasOf.value_or(index);
   const DrillTensor& owner = plan_.tensors[root];
   if (const auto kept = kept_.find(root); kept != kept_.end()) {
@@ -212,7 +214,7 @@ Result<TensorView> DrillSource::view(const Item& item, bool gathered) {
     return view;
   }
   const DrillTensor& tensor = plan_.tensors[item.tensor];
-  const Result<const std::byte*> memory = memoryOf(item.tensor, gathered);
+  const Result<std::byte*> memory = memoryOf(item.tensor, gathered);
   if (!memory) {
     return memory.status();
   }
@@ -221,6 +223,9 @@ Result<TensorView> DrillSource::view(const Item& item, bool gathered) {
   view.shape = tensor.spec.shape;
   view.strides = layoutStrides(tensor);
   view.data = *memory;
+  if (item.otherValues && tensor.spec.bytes() > 0) {
+    **memory ^= std::byte{1};
+  }
   if (item.wrongShape) {
     view.shape.push_back(1);
     if (!view.strides.empty()) {

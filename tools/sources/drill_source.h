@@ -55,6 +55,7 @@ class DrillSource final : public WeightSource {
     std::size_t tensor = 0;
     bool extra = false;
     bool wrongShape = false;
+    bool otherValues = false;
   };
 
   using Bytes = std::unique_ptr<std::byte[]>;
@@ -65,7 +66,7 @@ class DrillSource final : public WeightSource {
   Status gatherTensor(std::size_t index);
   /// The tensor's elements in its layout; those of an alias are its target's. `gathered`: they
   /// stand in stored_.
-  Result<const std::byte*> memoryOf(std::size_t index, bool gathered);
+  Result<std::byte*> memoryOf(std::size_t index, bool gathered);
   Result<TensorView> view(const Item& item, bool gathered);
 
   const DrillPlan& plan_;

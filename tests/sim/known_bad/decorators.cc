@@ -24,6 +24,8 @@ class Decorator final : public EngineClient {
     std::function<void(Call&)> alter = nullptr;
     std::function<bool(const Call&)> pretend = nullptr;
     std::function<void(const Call&, Reply&)> change = nullptr;
+    /// A failed call to be sent once more as it is.
+    std::function<bool(const Call&)> repeat = nullptr;
     /// The call that must follow a good reply to this one; nullopt: none.
     std::function<std::optional<Call>(const Call&)> follow = nullptr;
   };
@@ -46,9 +48,16 @@ class Decorator final : public EngineClient {
       if (rules_.change) {
         rules_.change(call, reply);
       }
-      const auto next = rules_.follow && reply.status.ok() ? rules_.follow(call) : std::nullopt;
+      auto next = rules_.follow && reply.status.ok() ? rules_.follow(call) : std::nullopt;
+      if (rules_.repeat && !reply.status.ok() && !reply.lost && rules_.repeat(call)) {
+        next = call;
+      }
       if (!next) {
         done(std::move(reply));
+        return;
+      }
+      if (next->kind == call.kind) {
+        inner_->call(*next, deadline, done);
         return;
       }
       inner_->call(*next, deadline, [done, reply](const Reply&) { done(reply); });
@@ -91,7 +100,7 @@ std::unique_ptr<EngineClient> withoutVerify(std::unique_ptr<EngineClient> inner,
                      }
                      if (call.kind == CallKind::kReadVersion) {
                        reply = good(call.kind);
-                       reply.text = "v1";
+                       reply.text = world.version();
                      }
                    }});
 }
@@ -117,7 +126,7 @@ std::unique_ptr<EngineClient> withoutStaleClose(std::unique_ptr<EngineClient> in
 std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner, World& world) {
   return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
                      if (call.kind == CallKind::kReadVersion && world.phase() >= Phase::kFinish) {
-                       reply.text = "v1";
+                       reply.text = world.version();
                      }
                    }});
 }
@@ -134,27 +143,26 @@ std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inne
                    }});
 }
 
-std::unique_ptr<EngineClient> withEarlyVersion(std::unique_ptr<EngineClient> inner,
-                                               World& /*world*/) {
+std::unique_ptr<EngineClient> withEarlyVersion(std::unique_ptr<EngineClient> inner, World& world) {
   return decorated(std::move(inner),
                    {.pretend = [](const Call& call) { return call.hasVersion; },
-                    .follow = [](const Call& call) -> std::optional<Call> {
+                    .follow = [&world](const Call& call) -> std::optional<Call> {
                       if (call.kind != CallKind::kUpdate) {
                         return std::nullopt;
                       }
                       Call finish;
                       finish.kind = CallKind::kFinish;
-                      finish.version = "v1";
+                      finish.version = world.version();
                       finish.hasVersion = true;
                       return finish;
                     }});
 }
 
 std::unique_ptr<EngineClient> withVersionInEveryClose(std::unique_ptr<EngineClient> inner,
-                                                      World& /*world*/) {
-  return decorated(std::move(inner), {.alter = [](Call& call) {
+                                                      World& world) {
+  return decorated(std::move(inner), {.alter = [&world](Call& call) {
                      if (call.kind == CallKind::kFinish) {
-                       call.version = "v1";
+                       call.version = world.version();
                        call.hasVersion = true;
                      }
                    }});
@@ -176,6 +184,52 @@ std::unique_ptr<EngineClient> withoutPause(std::unique_ptr<EngineClient> inner, 
                reply.flag = true;
              }
            }});
+}
+
+std::unique_ptr<EngineClient> withBlindRepeat(std::unique_ptr<EngineClient> inner,
+                                              World& /*world*/) {
+  return decorated(std::move(inner), {.repeat = [](const Call& call) {
+                     return call.kind == CallKind::kFinish && call.hasVersion;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withoutMarker(std::unique_ptr<EngineClient> inner, World& /*world*/) {
+  return decorated(std::move(inner), {.pretend = [](const Call& call) {
+                     return call.kind == CallKind::kSetVersion;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withLooseVersion(std::unique_ptr<EngineClient> inner, World& world) {
+  return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
+                     const std::string version = world.version();
+                     if (call.kind == CallKind::kReadVersion && reply.text.size() > 1 &&
+                         reply.text.compare(1, version.size() - 1, version, 1) == 0) {
+                       reply.text = version;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withOneLook(std::unique_ptr<EngineClient> inner, World& world) {
+  return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kReadPaused && world.phase() == Phase::kPause) {
+                       reply.flag = true;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> inner,
+                                                  World& world) {
+  return decorated(std::move(inner), {.follow = [&world](const Call& call) -> std::optional<Call> {
+                     const Phase phase = world.phase();
+                     const bool late = phase >= Phase::kFinish && phase <= Phase::kResume;
+                     if (!late || call.hasVersion ||
+                         (call.kind != CallKind::kReadSession && call.kind != CallKind::kFinish)) {
+                       return std::nullopt;
+                     }
+                     Call resume;
+                     resume.kind = CallKind::kResume;
+                     return resume;
+                   }});
 }
 
 }  // namespace pushrod::sim::known_bad

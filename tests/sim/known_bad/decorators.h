@@ -42,4 +42,20 @@ std::unique_ptr<EngineClient> withoutLastClose(std::unique_ptr<EngineClient> inn
 /// Takes every engine for a paused one.
 std::unique_ptr<EngineClient> withoutPause(std::unique_ptr<EngineClient> inner, World& world);
 
+/// Sends a finish again whose answer was no good one.
+std::unique_ptr<EngineClient> withBlindRepeat(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Sets no marker over a version that is there already.
+std::unique_ptr<EngineClient> withoutMarker(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Takes a version for another that begins alike but for its first letter's case.
+std::unique_ptr<EngineClient> withLooseVersion(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Looks once whether an engine is paused, and goes on whatever it sees.
+std::unique_ptr<EngineClient> withOneLook(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Resumes an engine that the push goes on without, once its session is closed.
+std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> inner,
+                                                  World& world);
+
 }  // namespace pushrod::sim::known_bad

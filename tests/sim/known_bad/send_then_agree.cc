@@ -51,7 +51,10 @@ class NaiveRank {
     part.key = VoteKey{1, 1, Phase::kAgree, 1};
     part.ballot.status = status;
     part.done = [this](const Agreements::Result&) { ended_ = true; };
-    agreements_.enter(rank_, std::move(part), Deadline::at(TimePoint() + 2 * kForEver), false);
+    agreements_.enter(rank_,
+                      std::move(part),
+                      Deadline::at(TimePoint() + 2 * kForEver),
+                      Agreements::Trouble::kNone);
   }
 
   int rank_;
@@ -67,8 +70,9 @@ class NaiveRank {
 std::string sendThenAgree(int ranks, std::size_t failingPut) {
   testing::VirtualExecutor executor;
   const auto ignore = [](const std::string&) {};
-  Agreements agreements(executor, ranks, ignore);
-  Gathers gathers(executor, ranks, kForEver, ignore);
+  Pace pace(std::nullopt);
+  Agreements agreements(executor, pace, ranks, ignore);
+  Gathers gathers(executor, pace, ranks, kForEver, ignore);
   std::vector<std::unique_ptr<NaiveRank>> all;
   for (int rank = 0; rank < ranks; ++rank) {
     all.push_back(std::make_unique<NaiveRank>(rank, agreements, gathers, failingPut));

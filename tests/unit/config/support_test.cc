@@ -21,6 +21,8 @@ const std::string kTcp = kEngine + "transport: {kind: tcp}\n";
 TEST(Support, TcpWithDefaultsIsSupported) {
   EXPECT_TRUE(supportOf(kTcp).ok());
   EXPECT_TRUE(supportOf(kTcp + "push: {verify: none, pause: abort, partial: true}\n").ok());
+  EXPECT_TRUE(
+      supportOf(kTcp + "push: {verify: checksum, stop: pass, check_replicas: digest}\n").ok());
 }
 
 TEST(Support, TheDefaultTransportIsRefusedWithTheRemedy) {
@@ -64,16 +66,15 @@ INSTANTIATE_TEST_SUITE_P(Keys,
                          ::testing::Values(transport("owners", "true"),
                                            transport("load_plan", "true"),
                                            transport("group", "per_engine"),
-                                           push("verify", "checksum"),
-                                           push("stop", "pass"),
-                                           push("flush_external", "true"),
-                                           push("check_replicas", "digest")));
+                                           push("flush_external", "true")));
 
 TEST(Support, AllKeysAreNamedAtOnce) {
-  const Status status = supportOf(kEngine + "push: {flush_external: true, stop: pass}\n");
+  const Status status = supportOf(kEngine +
+                                  "push: {flush_external: true}\n"
+                                  "transport: {owners: true}\n");
   EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl"));
   EXPECT_THAT(status.message(), HasSubstr("push.flush_external: true"));
-  EXPECT_THAT(status.message(), HasSubstr("push.stop: pass"));
+  EXPECT_THAT(status.message(), HasSubstr("transport.owners: true"));
 }
 
 }  // namespace

@@ -256,6 +256,11 @@ TEST(IdentifyTest, SleepNeedsTheMetricToSaySo) {
   EXPECT_FALSE(asleep(true, awake)) << "merely paused";
   EXPECT_TRUE(asleep(true, offloaded));
   EXPECT_FALSE(asleep(true, "")) << "absent means awake";
+  ClientRig rig;
+  rig.sleeping = true;
+  rig.on("/metrics", ScriptedReply::json(404, ""));
+  EXPECT_FALSE(rig.run(CallKind::kIdentify).identity->asleep)
+      << "/is_sleeping alone proves nothing";
   EXPECT_TRUE(asleep(false, offloaded)) << "woken in part";
   EXPECT_TRUE(readAsleep("vllm:engine_sleep_state{sleep_state=\"discard_all\",engine=\"1\"} 1"));
   EXPECT_FALSE(readAsleep("vllm:engine_sleep_state{sleep_state=\"discard_all\"} x\n"));

@@ -25,7 +25,8 @@ TEST(LivenessTest, ADeadCoreEndsTheCallWithinTenSeconds) {
   for (const Case& c : {Case{"refused", {ScriptedReply::refused()}},
                         Case{"503", {dead}},
                         Case{"503 then refused", {dead, ScriptedReply::refused()}},
-                        Case{"silent once", {ScriptedReply::silence(), dead}}}) {
+                        Case{"silent once", {ScriptedReply::silence(), dead}},
+                        Case{"silent between", {dead, ScriptedReply::silence(), dead}}}) {
     ClientRig rig;
     rig.identify();
     rig.on("/update_weights", ScriptedReply::silence());

@@ -257,6 +257,10 @@ TEST(RequestsTest, CancelBetweenTwoTriesSentNothing) {
 TEST(RequestsTest, ACallAfterACancelledOneGetsItsOwnAnswer) {
   ClientRig rig;
   rig.identify();
+  // The cancelled request ends while the next one is out.
+  rig.server().cancelTakes = Duration(50);
+  rig.on("/weight_info",
+         ScriptedReply::json(200, R"({"weight_version":"default"})", Duration(100)));
   rig.on("/update_weights",
          ScriptedReply::json(200, R"({"message":"Weights updated"})", seconds(1)));
   rig.begin(callOf(CallKind::kUpdate));

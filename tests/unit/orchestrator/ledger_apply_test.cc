@@ -201,6 +201,61 @@ TEST(LedgerApply, AMarkerWithoutAnswerKeepsTheOldLabelForThePutBack) {
   EXPECT_EQ(rejected.label, Label::kPushed);
 }
 
+// P5: what an engine was at its last good push is what it must still be.
+TEST(LedgerApply, AnEngineOfAnotherSizeOrModelIsRefused) {
+  struct Case {
+    int workers;
+    const char* model;
+    bool same;
+  };
+
+  EngineIdentity before = *anEngine();
+  before.worldSize = 2;
+  PushFacts facts = theFacts();
+  facts.expected = std::make_shared<const EngineIdentity>(before);
+  for (const Case& test :
+       {Case{2, "m", true}, {4, "m", false}, {1, "m", false}, {2, "other", false}, {2, "", true}}) {
+    EngineIdentity now = before;
+    now.worldSize = test.workers;
+    now.model = test.model;
+    Reply reply = good(CallKind::kIdentify);
+    reply.identity = std::make_shared<const EngineIdentity>(now);
+    const Ledger ledger =
+        apply(Ledger(), Goal::kIdentified, callOf(CallKind::kIdentify), reply, facts);
+    const Next next = nextCall(ledger, Goal::kIdentified, facts, &reply);
+    EXPECT_EQ(next.kind, test.same ? Next::Kind::kCall : Next::Kind::kFailed) << test.model;
+    if (!test.same) {
+      EXPECT_EQ(next.status.code(), Code::kFailedPrecondition);
+      EXPECT_EQ(next.status.outcome(), Outcome::kRejected);
+    }
+  }
+}
+
+// P19: what a session that failed left in the caches outlives the repair.
+TEST(LedgerApply, CachesAreResetAfterAFailureAlsoWherePushFlushIsOff) {
+  PushFacts facts = theFacts();
+  facts.flush = false;
+  const auto flushes = [&facts](const Ledger& ledger) {
+    return nextCall(ledger, Goal::kFlushed, facts, nullptr).kind == Next::Kind::kCall;
+  };
+  EXPECT_FALSE(flushes(pausedLedger())) << "nothing failed";
+  EXPECT_FALSE(flushes(pausedLedger().forNextAttempt())) << "nothing was sent";
+  Ledger failed = openLedger();
+  EXPECT_TRUE(flushes(failed.forNextAttempt()));
+  EXPECT_TRUE(flushes(failed.forNextPush()));
+  EXPECT_TRUE(flushes(failed.forNextPush().forNextPush())) << "a push between that sent nothing";
+  failed.proved = true;
+  EXPECT_FALSE(flushes(failed.forNextPush()));
+  Ledger reset = apply(openLedger().forNextAttempt(),
+                       Goal::kFlushed,
+                       callOf(CallKind::kFlush),
+                       good(CallKind::kFlush),
+                       facts);
+  EXPECT_FALSE(flushes(reset));
+  reset.proved = true;
+  EXPECT_FALSE(flushes(reset.forNextPush()));
+}
+
 TEST(LedgerApply, AnUnclearResumeIsProvedAnew) {
   Ledger ledger = pausedLedger();
   ledger.proved = true;

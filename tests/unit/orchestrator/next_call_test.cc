@@ -292,6 +292,14 @@ TEST(NextCall, WhatASessionOfAnEarlierRunLeftIsNotPutBack) {
       << "its label goes back, but nobody knows what it would generate with (P39)";
 }
 
+// P39: somebody resumed what an earlier push of this job left paused with weights of nobody's.
+TEST(NextCall, AnEngineThatAPushLeftPausedIsNotPutBack) {
+  Ledger ledger = pausedLedger();
+  EXPECT_EQ(nextCall(ledger, Goal::kClosed, theFacts(), nullptr).call.kind, CallKind::kResume);
+  ledger.leftPaused = true;
+  EXPECT_EQ(nextCall(ledger, Goal::kClosed, theFacts(), nullptr).kind, Next::Kind::kReached);
+}
+
 TEST(NextCall, AnEngineFoundAsleepIsNotPutBack) {
   Ledger ledger = pausedLedger();
   EngineIdentity identity = *anEngine();

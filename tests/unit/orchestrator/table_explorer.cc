@@ -46,17 +46,25 @@ void addVerdicts(const Situation& now, List& list) {
   if (now.ballotOk) {
     list.push_back({Event{EventKind::kVerdict, Status(), good}, "go"});
     if (state.stage == Stage::kConfigVote || state.stage == Stage::kManifestVote ||
-        state.stage == Stage::kMendVote) {
+        state.stage == Stage::kMendVote || state.phase == Phase::kStream) {
       good.digestsEqual = false;
       good.differingRank = 1;
       list.push_back({Event{EventKind::kVerdict, Status(), good}, "go, unequal"});
     }
   }
-  bad.decision = Decision::kFail;
-  list.push_back({Event{EventKind::kVerdict, Status(), bad}, "fail"});
-  if (resendable(state)) {
-    bad.decision = Decision::kResend;
-    list.push_back({Event{EventKind::kVerdict, Status(), bad}, "resend"});
+  // Another rank's source may have stopped; this one's own is in the verdict.
+  for (const bool stopped : {false, true}) {
+    if (now.ballotStopped && !stopped) {
+      continue;
+    }
+    const std::string text = stopped ? ", a source stopped" : "";
+    bad.stopped = stopped;
+    bad.decision = Decision::kFail;
+    list.push_back({Event{EventKind::kVerdict, Status(), bad}, "fail" + text});
+    if (resendable(state)) {
+      bad.decision = Decision::kResend;
+      list.push_back({Event{EventKind::kVerdict, Status(), bad}, "resend" + text});
+    }
   }
 }
 
@@ -162,12 +170,14 @@ std::string keyOf(const Situation& now) {
                     std::to_string(s.tensors) + " ";
   for (const bool flag : {s.goalBusy,
                           s.callerBusy,
+                          s.passingOn,
                           s.stopPass,
                           s.peerStopped,
                           s.gatherFailed,
                           s.agreementDead,
                           s.failed,
                           now.ballotOk,
+                          now.ballotStopped,
                           now.drainArmed,
                           now.finished,
                           s.steps.empty()}) {
@@ -181,8 +191,9 @@ std::string keyOf(const Situation& now) {
 
 }  // namespace
 
-TableExplorer::TableExplorer(bool leader) {
+TableExplorer::TableExplorer(bool leader, bool stopAtEnd) {
   Situation first;
+  first.state.stopAtEnd = stopAtEnd;
   first.state.leader = leader;
   add(first, 0, "");
 }
@@ -277,6 +288,7 @@ void TableExplorer::take(std::size_t index,
       }
       if (action.kind == ActionKind::kVote) {
         after.ballotOk = result.state.local.ok();
+        after.ballotStopped = result.state.stopPass;
       }
       after.operation = action.kind;
     }

@@ -18,6 +18,7 @@ struct Situation {
   PushState state;
   ActionKind operation = ActionKind::kFinish;  ///< of the caller, when state.callerBusy
   bool ballotOk = true;                        ///< this rank's part in the vote that is under way
+  bool ballotStopped = false;                  ///< it said that the source yields nothing more
   bool drainArmed = false;
   bool finished = false;
 };
@@ -35,7 +36,8 @@ class TableExplorer {
     bool gather = false;      ///< asks the caller for a gather
   };
 
-  explicit TableExplorer(bool leader);
+  /// `stopAtEnd`: push.stop: pass.
+  TableExplorer(bool leader, bool stopAtEnd);
   void run();
 
   [[nodiscard]] const std::vector<Situation>& situations() const { return situations_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <queue>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -10,20 +11,26 @@ namespace pushrod::orchestrator {
 namespace {
 
 /// The walk is the same for every test, so it is made once per kind of rank.
-const TableExplorer& walk(bool leader) {
-  const auto make = [](bool first) {
-    TableExplorer explorer(first);
+const TableExplorer& walk(bool leader, bool stopAtEnd) {
+  const auto make = [](bool first, bool pass) {
+    TableExplorer explorer(first, pass);
     explorer.run();
     return explorer;
   };
-  static const TableExplorer kLeader = make(true);
-  static const TableExplorer kFollower = make(false);
+  static const TableExplorer kLeader = make(true, false);
+  static const TableExplorer kFollower = make(false, false);
+  static const TableExplorer kLeaderAtEnd = make(true, true);
+  static const TableExplorer kFollowerAtEnd = make(false, true);
+  if (stopAtEnd) {
+    return leader ? kLeaderAtEnd : kFollowerAtEnd;
+  }
   return leader ? kLeader : kFollower;
 }
 
-class EveryRank : public ::testing::TestWithParam<bool> {
+/// Rank 0 or another, push.stop: pass or chunk.
+class EveryRank : public ::testing::TestWithParam<std::tuple<bool, bool>> {
  protected:
-  const TableExplorer& explorer_ = walk(GetParam());
+  const TableExplorer& explorer_ = walk(std::get<0>(GetParam()), std::get<1>(GetParam()));
 };
 
 TEST_P(EveryRank, NoLegalOrderOfEventsMeetsAHole) {
@@ -120,13 +127,34 @@ TEST_P(EveryRank, AFailedPushNeverEndsAsDone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryRank, ::testing::Values(true, false), [](const auto& rank) {
-  return std::string(rank.param ? "Leader" : "Follower");
-});
+// With push.stop: pass a failed pass sends nothing more, and its failure stays until the last vote.
+TEST_P(EveryRank, AFailedPassThatGoesOnSendsNothing) {
+  for (const auto& edge : explorer_.edges()) {
+    const Situation& now = explorer_.situations()[edge.to];
+    if (now.state.passingOn && now.state.phase == Phase::kStream) {
+      EXPECT_NE(now.state.stage, Stage::kPut) << explorer_.describe(edge.to);
+      EXPECT_NE(now.state.stage, Stage::kFlush) << explorer_.describe(edge.to);
+      EXPECT_FALSE(now.state.local.ok()) << explorer_.describe(edge.to);
+    }
+    EXPECT_FALSE(now.state.passingOn && now.state.phase == Phase::kFinish)
+        << explorer_.describe(edge.to);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table,
+                         EveryRank,
+                         ::testing::Combine(::testing::Bool(), ::testing::Bool()),
+                         [](const auto& rank) {
+                           return std::string(std::get<0>(rank.param) ? "Leader" : "Follower") +
+                                  (std::get<1>(rank.param) ? "AtEnd" : "");
+                         });
 
 TEST(Table, EveryRowIsTaken) {
   for (const Row& row : pushTable()) {
-    EXPECT_TRUE(walk(true).rows().count(row.id) + walk(false).rows().count(row.id) > 0) << row.id;
+    const bool taken =
+        walk(true, false).rows().contains(row.id) || walk(false, false).rows().contains(row.id) ||
+        walk(true, true).rows().contains(row.id) || walk(false, true).rows().contains(row.id);
+    EXPECT_TRUE(taken) << row.id;
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 const VoteKey kKey{7, 2, Phase::kStream, 41};
 
 Ballot failing(const std::string& text, std::uint64_t digest = 0) {
-  return {Status(Code::kDataMismatch, text, Outcome::kUnknown), digest, {}};
+  return {Status(Code::kDataMismatch, text, Outcome::kUnknown), digest, false, {}};
 }
 
 TEST(VoteRecordTest, SurvivesTheWire) {
@@ -69,6 +69,25 @@ TEST(VoteRecordTest, LowestFailingRankWinsInAnyOrder) {
     EXPECT_EQ(all.failingRank, 2);
     EXPECT_EQ(all.verdict.first.message(), "two");
   }
+}
+
+// Of many failing ranks the lowest are named, and all are counted, also with the longest texts.
+TEST(VoteRecordTest, FailingAndStoppedRanksAreKnown) {
+  VoteRecord all = ballotRecord(kKey, {}, 0);
+  EXPECT_FALSE(all.verdict.stopped);
+  for (int rank = 20; rank > 0; --rank) {
+    Ballot ballot = rank % 2 == 0 ? failing(std::string(600, 'x')) : Ballot();
+    ballot.stopped = rank == 7;
+    combine(all, ballotRecord(kKey, ballot, rank));
+  }
+  RecordBytes bytes;
+  encode(all, bytes);
+  const auto back = decode(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  const Verdict verdict = conclude(*back, {});
+  EXPECT_EQ(verdict.failing, (std::vector<int>{2, 4, 6, 8, 10, 12, 14, 16}));
+  EXPECT_EQ(verdict.failingCount, 10);
+  EXPECT_TRUE(verdict.stopped);
 }
 
 TEST(VoteRecordTest, DigestsNameARankThatDiffersFromRankZero) {
@@ -163,6 +182,47 @@ TEST(LinkFrameTest, SurvivesTheWireWithinItsBound) {
   EXPECT_EQ(back->positions.back().key, kKey);
   EXPECT_EQ(back->positions.back().age, Duration{12000});
   EXPECT_EQ(back->positions.back().silence, Duration{700});
+}
+
+TEST(LinkFrameTest, PiecesOfRecordsAndProgressSurvive) {
+  LinkFrame frame;
+  frame.kind = LinkKind::kRecordPart;
+  frame.rank = 5;
+  frame.epoch = 3;
+  frame.part.number = 70000;
+  frame.part.last = true;
+  frame.part.bytes = std::string(kMaxRecordPart, 'r');
+  RankPosition position{5, kKey, Duration{1}, Duration{2}};
+  position.progress = {4, 10, 9, 77};
+  position.still = Duration{1234};
+  frame.positions.push_back(position);
+  std::string bytes = encode(frame);
+  const auto body = takeFrame(bytes, kMaxLinkFrame);
+  ASSERT_TRUE(body && *body);
+  const auto back = decodeLinkFrame(**body);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->part.number, 70000U);
+  EXPECT_TRUE(back->part.last);
+  EXPECT_EQ(back->part.bytes, frame.part.bytes);
+  ASSERT_EQ(back->positions.size(), 1U);
+  EXPECT_EQ(back->positions[0].progress, position.progress);
+  EXPECT_EQ(back->positions[0].still, position.still);
+}
+
+TEST(LinkFrameTest, UnknownKindsAndLongPiecesAreRefused) {
+  LinkFrame frame;
+  frame.kind = LinkKind::kRecordPart;
+  frame.part.bytes = "piece";
+  std::string body = encode(frame).substr(kFrameHeader);
+  ASSERT_TRUE(decodeLinkFrame(body));
+  body[0] = static_cast<char>(static_cast<int>(LinkKind::kRecordEnd) + 1);
+  EXPECT_FALSE(decodeLinkFrame(body));
+  body = encode(frame).substr(kFrameHeader);
+  // The piece's length stands before it, little-endian.
+  body[body.size() - 5 - 3] = '\x0d';
+  EXPECT_FALSE(decodeLinkFrame(body));
+  body.resize(body.size() - 5);
+  EXPECT_FALSE(decodeLinkFrame(body + std::string(0x0d05, 'x'))) << "longer than a piece may be";
 }
 
 TEST(LinkFrameTest, TimesOfABrokenRankStayBounded) {

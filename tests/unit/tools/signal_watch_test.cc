@@ -39,6 +39,21 @@ TEST(SignalWatch, AnActionSetLateRunsAtOnce) {
   EXPECT_EQ(heard, SIGINT);
 }
 
+TEST(SignalWatch, AQuestionIsAnsweredEachTimeAndStopsNothing) {
+  SignalWatch watch;
+  std::promise<void> first;
+  std::promise<void> second;
+  int heard = 0;
+  watch.onReport([&] { (heard++ == 0 ? first : second).set_value(); });
+  ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
+  ASSERT_EQ(first.get_future().wait_for(seconds(5)), std::future_status::ready);
+  ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
+  ASSERT_EQ(second.get_future().wait_for(seconds(5)), std::future_status::ready);
+  EXPECT_EQ(watch.received(), 0);
+  watch.onReport(nullptr);
+  ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
+}
+
 TEST(SignalWatch, AFurtherOrderEndsTheProcessAtOnce) {
   const pid_t child = ::fork();
   if (child == 0) {

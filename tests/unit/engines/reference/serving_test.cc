@@ -24,7 +24,8 @@ TEST(Pause, AnswersAndShows) {
   EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":true})");
   EXPECT_EQ(engine.get("is_sleeping").body, R"({"is_sleeping":true})") << "though only paused";
   EXPECT_TRUE(contains(engine.get("metrics").body,
-                       "vllm:engine_sleep_state{engine=\"0\",sleep_state=\"awake\"} 1"));
+                       "vllm:engine_sleep_state{engine=\"0\",model_name=\"reference\","
+                       "sleep_state=\"awake\"} 1"));
   EXPECT_EQ(engine.post("resume").body, R"({"status":"resumed"})");
   EXPECT_EQ(engine.post("resume").status, 200);
   EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":false})");
@@ -120,10 +121,14 @@ TEST(Sleep, LevelsTagsAndTheMetric) {
   EXPECT_TRUE(contains(engine.get("metrics").body, "sleep_state=\"weights_offloaded\"} 1"));
   EXPECT_EQ(engine.post("wake_up?tags=weights").body,
             R"({"status":"sleeping","tags":["weights"]})");
+  EXPECT_EQ(engine.post("wake_up?tags=scheduling").body,
+            R"({"status":"sleeping","tags":["scheduling"]})");
+  EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":true})") << "a part is asleep still";
   EXPECT_EQ(engine.post("wake_up?tags=kv_cache").body, R"({"status":"awake","tags":["kv_cache"]})");
-  EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":true})") << "scheduling was not named";
+  EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":false})") << "the last part resumes";
+  engine.post("pause");
   EXPECT_EQ(engine.post("wake_up").body, R"({"status":"awake","tags":null})");
-  EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":false})");
+  EXPECT_EQ(engine.get("is_paused").body, R"({"is_paused":false})") << "though nothing slept";
   EXPECT_EQ(engine.post("sleep?level=x").status, 400);
 }
 

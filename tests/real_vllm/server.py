@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One real vLLM server on the CPU: a group of processes that is always ended as a whole."""
+
+import http.client
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+
+class CannotStart(Exception):
+    """Says why the server never answered, with the end of its log."""
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def settings(folder):
+    environment = dict(os.environ)
+    # Without bytecode every start compiles all of torch and vLLM anew.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    environment.update({
+        "VLLM_SERVER_DEV_MODE": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        # The default wants a NUMA node for each worker.
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
+        # Spawned workers would import everything again.
+        "VLLM_WORKER_MULTIPROC_METHOD": "fork",
+        "VLLM_HOST_IP": "127.0.0.1", "VLLM_LOOPBACK_IP": "127.0.0.1",
+        "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
+        "HOME": str(home), "TMPDIR": str(home),
+    })
+    return environment
+
+
+class Server:
+    """Starts on entering a `with`, and is gone with all its processes after it."""
+
+    def __init__(self, python, folder, model, workers):
+        self.folder, self.port = pathlib.Path(folder), free_port()
+        self.log_path = self.folder / f"server-{workers}.log"
+        # `vllm serve` of the CPU distribution does not start: it asks for the other one's metadata.
+        self.command = [
+            "nice", "-n", "5", str(python), "-m", "vllm.entrypoints.openai.api_server",
+            "--model", str(model), "--served-model-name", "tiny", "--skip-tokenizer-init",
+            "--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager",
+            "--max-model-len", "128", "--max-num-seqs", "4", "--enable-scale-out", "-tp", str(workers),
+            "--weight-transfer-config", '{"backend":"ipc"}']
+        self.process = None
+        self.mapped = set()  # files in /dev/shm that a killed process would leave
+
+    def __enter__(self):
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                self.command, env=settings(self.folder), stdin=subprocess.DEVNULL, stdout=log,
+                stderr=subprocess.STDOUT, start_new_session=True)
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def log_end(self, size=4000):
+        return self.log_path.read_text(errors="replace")[-size:]
+
+    def healthy(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def wait_ready(self, limit):
+        end = time.monotonic() + limit
+        while not self.healthy():
+            code = self.process.poll()
+            if code is not None:
+                raise CannotStart(f"the server ended with {code} before it was ready; the end of "
+                                  f"{self.log_path}:\n{self.log_end()}")
+            if time.monotonic() > end:
+                raise CannotStart(f"the server was not ready within {limit} s; the end of "
+                                  f"{self.log_path}:\n{self.log_end()}")
+            time.sleep(0.5)
+        self.mapped |= self.shared_memory()
+
+    def members(self):
+        """Living processes of its session."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                if int(fields[3]) == self.process.pid and fields[0] not in "ZX":
+                    found.append(int(entry.name))
+        return found
+
+    def shared_memory(self):
+        """Files in /dev/shm that its processes have mapped; by number, since a semaphore is mapped
+        under the name that it had before it got its own."""
+        numbers = set()
+        for pid in self.members():
+            try:
+                lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+            except OSError:
+                continue
+            numbers.update(int(line.split()[4]) for line in lines if "/dev/shm/" in line)
+        with os.scandir("/dev/shm") as entries:
+            return {pathlib.Path(entry.path) for entry in entries if entry.inode() in numbers}
+
+    def stop(self):
+        """Asks it to end, then ends what is left of its processes, and removes what they left."""
+        if self.process is None:
+            return
+        self.mapped |= self.shared_memory()
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                pass
+        for pid in self.members():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait(timeout=30)
+        for path in self.mapped:
+            path.unlink(missing_ok=True)
+        self.process = None

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/corpus.h"
+
+#include "tests/sim/campaign.h"
+#include "tests/sim/sweep.h"
+
+namespace pushrod::sim {
+
+namespace {
+
+constexpr std::uint64_t kSeeds = 5000;
+
+void add(Corpus& corpus, const std::set<std::string_view>& rows) {
+  corpus.rows.insert(rows.begin(), rows.end());
+}
+
+void addSweep(Corpus& corpus, const Sweep& sweep) {
+  const SweepResult result = runSweep(sweep);
+  add(corpus, result.rows);
+  corpus.failures.insert(corpus.failures.end(), result.failures.begin(), result.failures.end());
+}
+
+/// What needs one fault at the right moment after another.
+void addSecondFaults(Corpus& corpus) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 1;
+  sweep.kinds = {FaultKind::kThrows};
+  sweep.seconds = {FaultKind::kCancel};
+  addSweep(corpus, sweep);
+  sweep.seconds = {FaultKind::kPlaneFails};
+  sweep.chunked = true;
+  sweep.kinds = {FaultKind::kLostReply, FaultKind::kStopsReading};
+  addSweep(corpus, sweep);
+  sweep.kinds = {FaultKind::kStopsReading, FaultKind::kStalls};
+  sweep.seconds = {FaultKind::kThrows, FaultKind::kEndsEarly};
+  addSweep(corpus, sweep);
+}
+
+}  // namespace
+
+Corpus runCorpus() {
+  Corpus corpus;
+  for (const bool chunked : {false, true}) {
+    Sweep sweep;
+    sweep.ranks = 2;
+    sweep.engines = 1;
+    sweep.chunked = chunked;
+    sweep.kinds = everyKind();
+    addSweep(corpus, sweep);
+    sweep.ranks = 3;
+    sweep.engines = 2;
+    sweep.quarantine = true;
+    sweep.oldProfile = chunked;
+    sweep.stride = 3;
+    addSweep(corpus, sweep);
+  }
+  addSecondFaults(corpus);
+  const Campaign campaign =
+      runSeeds(1, kSeeds, 1, [](const FaultPlan& plan) { return simulate(plan); });
+  add(corpus, campaign.rows);
+  corpus.failures.insert(corpus.failures.end(), campaign.failures.begin(), campaign.failures.end());
+  return corpus;
+}
+
+}  // namespace pushrod::sim
