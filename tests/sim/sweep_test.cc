@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/fsm/push_table.h"
-#include "tests/sim/generator.h"
 
 namespace pushrod::sim {
 namespace {
@@ -215,12 +214,38 @@ TEST(Regression, PlansThatOnceFailed) {
   }
 }
 
-// Seeds that once broke a promise, as long as they draw the same.
-TEST(Regression, SeedsThatOnceFailed) {
-  for (const std::uint64_t seed : {6448U, 53969U}) {
-    const FaultPlan plan = randomPlan(seed);
+// An engine that waits for its next chunk when another refuses: our end of that wait is no fault of
+// its own. With one engine refusing, the others carry the push on.
+TEST(Regression, AWaitForAChunkThatWeEndedIsNoRefusal) {
+  for (std::uint64_t pace = 1; pace <= 200; ++pace) {
+    FaultPlan plan{1, 2};
+    plan.seed = pace;
+    plan.chunked = true;
+    plan.quarantine = true;
+    plan.buffer = 1000;
+    plan.slowRank = 0;
+    plan.verify = false;
+    Fault refused;
+    refused.kind = FaultKind::k4xx;
+    refused.call = CallKind::kUpdate;
+    refused.where = 1;
+    plan.faults = {refused};
     for (const std::string& broken : simulate(plan).broken) {
-      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+      ADD_FAILURE() << broken << "\n  at pace " << pace << ": " << plan.text();
+    }
+  }
+}
+
+// The push's limit may pass at any moment, also in the last one of a resume.
+TEST(Regression, ThePushLimitMayPassInAnyMillisecond) {
+  for (const bool quarantine : {false, true}) {
+    for (int limit = 1; limit <= 600; ++limit) {
+      FaultPlan plan{2, 2};
+      plan.quarantine = quarantine;
+      plan.pushLimit = Duration(limit);
+      for (const std::string& broken : simulate(plan).broken) {
+        ADD_FAILURE() << broken << "\n  after " << limit << " ms: " << plan.text();
+      }
     }
   }
 }
