@@ -19,6 +19,9 @@ struct Shape {
   bool quarantine = false;
   bool chunked = false;
   bool pass = false;
+  bool draft = false;
+  bool replicas = false;
+  int owners = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -63,6 +66,9 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.quarantine = shape.quarantine;
   sweep.chunked = shape.chunked;
   sweep.pass = shape.pass;
+  sweep.draft = shape.draft;
+  sweep.replicas = shape.replicas;
+  sweep.owners = shape.owners;
   sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
@@ -155,6 +161,20 @@ INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](
   return nameOf(each.param);
 });
 
+/// Pushes with a draft model, with several owners, and with both.
+void addLoads(std::vector<Shape>& list, FaultKind kind) {
+  list.push_back({.ranks = 1, .engines = 1, .kind = kind, .draft = true});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .draft = true, .replicas = true});
+  list.push_back({.ranks = 3, .engines = 2, .kind = kind, .quarantine = true, .draft = true});
+  list.push_back({.ranks = 2, .engines = 1, .kind = kind, .pass = true, .draft = true});
+  list.push_back({.ranks = 2, .engines = 1, .kind = kind, .owners = 1});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .oldProfile = true, .owners = 2});
+  list.push_back({.ranks = 4, .engines = 2, .kind = kind, .quarantine = true, .owners = 3});
+  list.push_back({.ranks = 3, .engines = 2, .kind = kind, .draft = true, .owners = 2});
+  list.push_back(
+      {.ranks = 3, .engines = 1, .kind = kind, .pass = true, .draft = true, .owners = 3});
+}
+
 std::vector<Shape> shapes() {
   std::vector<Shape> list;
   for (int ranks = 1; ranks <= 4; ++ranks) {
@@ -176,6 +196,7 @@ std::vector<Shape> shapes() {
     list.push_back(Shape{2, 2, kind, false, false, false, true});
     list.push_back(Shape{3, 2, kind, true, true, false, true});
     list.push_back(Shape{2, 2, kind, false, false, true, true});
+    addLoads(list, kind);
   }
   return list;
 }
@@ -312,6 +333,9 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   name += each.param.oldProfile ? "_old" : "";
   name += each.param.quarantine ? "_quarantine" : "";
   name += each.param.pass ? "_pass" : "";
+  name += each.param.draft ? "_draft" : "";
+  name += each.param.replicas ? "_replicas" : "";
+  name += each.param.owners > 0 ? "_owners" + std::to_string(each.param.owners) : "";
   return each.param.chunked ? name + "_chunked" : name;
 });
 
