@@ -276,6 +276,8 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
     case FaultKind::kKeepsLabel:
     case FaultKind::kAnswersEarly:
       return window;
+    case FaultKind::kCorrupt:
+      return window || !plan.provesContent();
     case FaultKind::kStopsReading:
       // Over shm it goes on reading much later, and nothing else can be asked of it until then.
       return window && !plan.chunked;
@@ -297,7 +299,8 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
   const bool compares = plan_.replicas && plan_.ranks > 1;
   const bool undisturbed = std::all_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
     // Only rank 0's copies are sent, and here all of them hold the same.
-    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compares);
+    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compares) ||
+           (hit.fault.kind == FaultKind::kCorrupt && !plan_.provesContent());
   });
   // A stalled engine may use up its share of a limit that many have to share.
   const bool shares = plan_.quarantine && plan_.engines > 3;

@@ -140,6 +140,7 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
   if (request.kind == ActionKind::kSourceBegin) {
     index_ = 0;
     pass_ = request.manifest;
+    hashes_ = request.hashes;
     planeBegun_ = world_.plane != nullptr ? world_.plane->begin(*pass_) : Status();
   }
   const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
@@ -230,9 +231,25 @@ void SimCaller::carry(const CallerRequest& request, const Done& done) {
       world_.plane->putLater(index_ - 1, push_, request.deadline, ended);
       return;
     default:
-      world_.plane->flushLater(request.deadline, ended);
+      world_.plane->flushLater(request.deadline, [this, done](const Status& status) {
+        CallerResult result;
+        result.status = status;
+        result.digests = status.ok() && hashes_ ? digests() : nullptr;
+        finish(done, std::move(result));
+      });
       return;
   }
+}
+
+/// Of what this rank put into its own stream.
+std::shared_ptr<const common::ContentDigests> SimCaller::digests() const {
+  common::ContentDigests sent;
+  for (const TensorSpec& tensor : pass_->tensors) {
+    if (tensor.owner == world_.rank) {
+      sent[tensor.name] = {digestOf(push_), tensor.dtype};
+    }
+  }
+  return std::make_shared<const common::ContentDigests>(std::move(sent));
 }
 
 }  // namespace pushrod::sim
