@@ -293,17 +293,20 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
   }
 }
 
+/// Whether the ranks compare the copy that a fault made another; the end of a pass has none.
+bool Invariants::compared(const FaultSite& site) const {
+  const std::string end = ", tensor " + std::to_string(site.at.draft ? kDraftTensors : kTensors);
+  return plan_.replicas && plan_.ranks > 1 && !site.what.ends_with(end);
+}
+
 void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits) {
   const PushReport& report = leader.report;
   if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
-  const bool compares = plan_.replicas && plan_.ranks > 1;
   const bool undisturbed = std::all_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
-    const std::string end = ", tensor " + std::to_string(hit.at.draft ? kDraftTensors : kTensors);
-    const bool compared = compares && !hit.what.ends_with(end);
-    // What is sent is the same on all ranks here, and the end of a pass has no copy.
-    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compared) ||
+    // What is sent is the same on all ranks here.
+    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compared(hit)) ||
            (hit.fault.kind == FaultKind::kCorrupt && !plan_.provesContent());
   });
   // A stalled engine may use up its share of a limit that many have to share.
@@ -322,7 +325,7 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
     return;
   }
   const FaultSite& site = hits.front();
-  if (site.fault.kind == FaultKind::kOtherValues && good(report)) {
+  if (site.fault.kind == FaultKind::kOtherValues && compared(site) && good(report)) {
     complain("P25: the push is good though a rank's copy differed");
   }
   // The first attempt's own label can be told from the second's by a marker only.

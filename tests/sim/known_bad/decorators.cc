@@ -131,6 +131,16 @@ std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner
                    }});
 }
 
+std::unique_ptr<EngineClient> withAnyContent(std::unique_ptr<EngineClient> inner,
+                                             World& /*world*/) {
+  return decorated(std::move(inner), {.change = [](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kChecksums) {
+                       reply.checksums =
+                           std::make_shared<const std::map<std::string, std::string>>();
+                     }
+                   }});
+}
+
 std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner,
                                               World& /*world*/) {
   return decorated(std::move(inner), {.follow = [](const Call& call) -> std::optional<Call> {

@@ -25,6 +25,7 @@ std::unique_ptr<EngineClient> withoutStaleClose(std::unique_ptr<EngineClient> in
 
 /// Reads whatever version an engine reports as the pushed one.
 std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner, World& world);
+std::unique_ptr<EngineClient> withAnyContent(std::unique_ptr<EngineClient> inner, World& world);
 
 /// Resumes each engine as soon as its own finish was answered well.
 std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner, World& world);

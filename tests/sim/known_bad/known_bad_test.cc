@@ -33,6 +33,7 @@ struct Variant {
   int engines = 2;
   bool chunked = false;
   bool quarantine = false;
+  bool checksums = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Variant& variant) {
@@ -62,6 +63,7 @@ std::optional<Catch> caught(const Variant& variant) {
   plan.second = variant.second;
   plan.chunked = variant.chunked;
   plan.quarantine = variant.quarantine;
+  plan.checksums = variant.checksums;
   bool hit = true;
   for (plan.k = 1; hit && plan.k < kMostCalls; ++plan.k) {
     bool more = true;
@@ -102,6 +104,11 @@ const Variant kVariants[] = {
      .invariant = "promise 3: e0 generates from torn weights",
      .kind = FaultKind::k5xxBefore,
      .client = known_bad::withAnyVersion},
+    {.name = "TakesAnyContent",
+     .invariant = "promise 3: e0 generates from torn weights",
+     .kind = FaultKind::kCorrupt,
+     .client = known_bad::withAnyContent,
+     .checksums = true},
     {.name = "ResumesBeforeVerification",
      .invariant = "promise 3: e0 generates before it was proved",
      .client = known_bad::withEarlyResume},
