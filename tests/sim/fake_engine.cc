@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/sim/scenery.h"
 #include "tests/sim/sim_chunks.h"
 
 namespace pushrod::sim {
@@ -90,6 +91,8 @@ Reply FakeEngine::identify() const {
   identity.features.hasShutdown = !setup_.oldProfile;
   identity.features.hasVersion = setup_.versions;
   identity.features.hasDraft = !setup_.oldProfile;
+  identity.features.hasChecker = !setup_.oldProfile;
+  identity.dtype = dtypeName(DType::kFloat32);
   identity.worldSize = setup_.workers;
   identity.asleep = asleep();
   identity.model = model_;
@@ -148,12 +151,26 @@ void FakeEngine::serve() {
       surprised_ = surprised_ || (paused_ && setup_.oldProfile);
       paused_ = paused_ && !setup_.oldProfile;
       break;
+    case CallKind::kChecksums:
+      reply = checksums();
+      break;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
-    case CallKind::kChecksums:
       break;
   }
   done(std::move(reply));
+}
+
+/// Of its main model only, each tensor a parameter.
+Reply FakeEngine::checksums() const {
+  Reply reply = okReply(CallKind::kChecksums);
+  const Manifest manifest = *theManifest(FaultPlan());
+  std::map<std::string, std::string> sums;
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    sums["dp0:pp0:pcp0:tp0:" + manifest.tensors[i].name] = digestOf(target_.weights()[i]);
+  }
+  reply.checksums = std::make_shared<const std::map<std::string, std::string>>(std::move(sums));
+  return reply;
 }
 
 void FakeEngine::servePause() {
@@ -318,6 +335,9 @@ void FakeEngine::finish() {
     complain_("P31: a version reached " + name() + " before its draft model");
   }
   model().finish();
+  if (queue_.front().how == FaultKind::kCorrupts && setup_.checked && !draft_) {
+    model().corrupt();
+  }
   session_ = false;
   if (call.hasVersion && queue_.front().how != FaultKind::kKeepsLabel) {
     label_ = call.version;

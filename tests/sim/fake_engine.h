@@ -37,7 +37,8 @@ class FakeEngine {
     std::string name;
     bool oldProfile = false;
     bool versions = true;
-    bool draft = false;  ///< pushes carry its draft model as well: both must be of one push
+    bool draft = false;    ///< pushes carry its draft model as well: both must be of one push
+    bool checked = false;  ///< its digests are compared with what was sent
     int workers = 1;
     int slowness = 1;
     Duration pauseTakes{};
@@ -161,6 +162,7 @@ class FakeEngine {
   void updateChunk(std::size_t tensor, bool late);
   void endUpdate(const std::string& error);
   [[nodiscard]] Reply identify() const;
+  [[nodiscard]] Reply checksums() const;
   void boot();
 
   Executor& executor_;

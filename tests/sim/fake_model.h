@@ -22,6 +22,11 @@ class FakeModel {
 
   [[nodiscard]] std::size_t tensors() const { return weights_.size(); }
 
+  [[nodiscard]] const std::vector<int>& weights() const { return weights_; }
+
+  /// One of its tensors holds other bytes than it got.
+  void corrupt() { weights_.back() = kTorn; }
+
   /// The engine's process starts.
   void boot();
   /// A session of an earlier run was left open, a layer half loaded.

@@ -182,6 +182,7 @@ void drawSwizzle(Random& random, FaultPlan& plan) {
 /// What a push carries and who sends it; over shm rank 0's host sends a target alone.
 void drawLoad(Random& random, FaultPlan& plan) {
   plan.replicas = random.chance(20);
+  plan.checksums = random.chance(25);
   const bool draft = random.chance(plan.oldProfile ? 5 : 35);
   const int owners = random.chance(30) ? random.between(1, 3) : 0;
   if (plan.chunked) {

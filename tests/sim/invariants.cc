@@ -261,6 +261,13 @@ bool mustGoOn(const FaultPlan& plan, const FaultSite& site) {
          seamOf(kind) == Seam::kEngine && site.phase != Phase::kFailing;
 }
 
+/// Whether the copy that a rank gathered there is compared with others. What is sent is the same on
+/// all ranks, and the end of a pass has no copy.
+bool copyCompared(const FaultPlan& plan, const FaultSite& site) {
+  const std::string end = ", tensor " + std::to_string(site.at.draft ? kDraftTensors : kTensors);
+  return plan.replicas && plan.ranks > 1 && !site.what.ends_with(end);
+}
+
 }  // namespace
 
 bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
@@ -276,6 +283,7 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
     case FaultKind::kHangsDeaf:
     case FaultKind::kPlaneFails:
     case FaultKind::kKeepsLabel:
+    case FaultKind::kCorrupts:
     case FaultKind::kAnswersEarly:
       return window;
     case FaultKind::kStopsReading:
@@ -296,12 +304,9 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
   if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
-  const bool compares = plan_.replicas && plan_.ranks > 1;
-  const bool undisturbed = std::all_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
-    const std::string end = ", tensor " + std::to_string(hit.at.draft ? kDraftTensors : kTensors);
-    const bool compared = compares && !hit.what.ends_with(end);
-    // What is sent is the same on all ranks here, and the end of a pass has no copy.
-    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compared);
+  const bool undisturbed = std::all_of(hits.begin(), hits.end(), [this](const FaultSite& hit) {
+    return hit.fault.harmless() ||
+           (hit.fault.kind == FaultKind::kOtherValues && !copyCompared(plan_, hit));
   });
   // A stalled engine may use up its share of a limit that many have to share.
   const bool shares = plan_.quarantine && plan_.engines > 3;
@@ -319,7 +324,7 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
     return;
   }
   const FaultSite& site = hits.front();
-  if (site.fault.kind == FaultKind::kOtherValues && good(report)) {
+  if (site.fault.kind == FaultKind::kOtherValues && copyCompared(plan_, site) && good(report)) {
     complain("P25: the push is good though a rank's copy differed");
   }
   // The first attempt's own label can be told from the second's by a marker only.

@@ -12,6 +12,8 @@ namespace pushrod::sim {
 
 namespace {
 
+const std::vector<const char*> kNames = {"l0.q", "l0.k", "l1.q", "l1.k"};
+
 /// Who owns the i-th tensor.
 int ownerOf(std::size_t i, const FaultPlan& plan) {
   const int last = plan.ranks - 1;
@@ -37,7 +39,7 @@ Manifest manifestOf(const std::vector<const char*>& names, const FaultPlan& plan
 }
 
 Manifest target(const FaultPlan& plan) {
-  return manifestOf({"l0.q", "l0.k", "l1.q", "l1.k"}, plan);
+  return manifestOf(kNames, plan);
 }
 
 /// Limits as they are by default, or so short that some of what happens is longer.
@@ -75,6 +77,10 @@ std::shared_ptr<const Manifest> otherManifest() {
   return std::make_shared<const Manifest>(std::move(manifest));
 }
 
+std::string digestOf(int content) {
+  return "of push " + std::to_string(content);
+}
+
 Config theConfig(const FaultPlan& plan) {
   Config config;
   if (plan.quarantine) {
@@ -85,7 +91,9 @@ Config theConfig(const FaultPlan& plan) {
   config.engines.wake = plan.wake;
   config.push.resend = plan.resend;
   config.push.flush = plan.flush;
-  config.push.verify = plan.verify ? Verify::kVersion : Verify::kNone;
+  config.push.verify = !plan.verify     ? Verify::kNone
+                       : plan.checksums ? Verify::kChecksum
+                                        : Verify::kVersion;
   config.push.versionMarker = plan.marker;
   config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
   config.push.checkReplicas = plan.replicas ? CheckReplicas::kDigest : CheckReplicas::kOff;

@@ -140,6 +140,7 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
   if (request.kind == ActionKind::kSourceBegin) {
     index_ = 0;
     pass_ = request.manifest;
+    hashes_ = request.hashes;
     planeBegun_ = world_.plane != nullptr ? world_.plane->begin(*pass_) : Status();
   }
   const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
@@ -213,9 +214,17 @@ void SimCaller::plane(const CallerRequest& request, const Done& done) {
 }
 
 void SimCaller::carry(const CallerRequest& request, const Done& done) {
-  const auto ended = [this, done](const Status& status) {
+  const bool hashed = hashes_ && request.kind == ActionKind::kPlaneFlush;
+  const auto ended = [this, done, hashed](const Status& status) {
     CallerResult result;
     result.status = status;
+    if (status.ok() && hashed) {
+      common::ContentDigests digests;
+      for (const TensorSpec& tensor : pass_->tensors) {
+        digests[tensor.name] = {digestOf(push_), tensor.dtype};
+      }
+      result.digests = std::make_shared<const common::ContentDigests>(std::move(digests));
+    }
     finish(done, std::move(result));
   };
   if (request.kind != ActionKind::kChannelOpen && !planeBegun_.ok()) {

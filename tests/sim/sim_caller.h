@@ -74,6 +74,7 @@ class SimCaller final : public orchestrator::Caller {
   CallerWorld world_;
   int push_ = 0;
   std::shared_ptr<const Manifest> pass_;
+  bool hashes_ = false;    ///< what it puts is hashed
   std::size_t index_ = 0;  ///< tensors gathered in this pass
   Status planeBegun_;      ///< as in the product's caller
 };

@@ -21,6 +21,7 @@ struct Shape {
   bool pass = false;
   bool draft = false;
   bool replicas = false;
+  bool checksums = false;
   int owners = 0;
 };
 
@@ -68,6 +69,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.pass = shape.pass;
   sweep.draft = shape.draft;
   sweep.replicas = shape.replicas;
+  sweep.checksums = shape.checksums;
   sweep.owners = shape.owners;
   sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
@@ -165,6 +167,9 @@ INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](
 void addLoads(std::vector<Shape>& list, FaultKind kind) {
   list.push_back({.ranks = 1, .engines = 1, .kind = kind, .draft = true});
   list.push_back({.ranks = 2, .engines = 2, .kind = kind, .draft = true, .replicas = true});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .draft = true, .checksums = true});
+  list.push_back({.ranks = 1, .engines = 3, .kind = kind, .quarantine = true, .checksums = true});
+  list.push_back({.ranks = 2, .engines = 1, .kind = kind, .checksums = true, .owners = 2});
   list.push_back({.ranks = 3, .engines = 2, .kind = kind, .quarantine = true, .draft = true});
   list.push_back({.ranks = 2, .engines = 1, .kind = kind, .pass = true, .draft = true});
   list.push_back({.ranks = 2, .engines = 1, .kind = kind, .owners = 1});
@@ -335,6 +340,7 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   name += each.param.pass ? "_pass" : "";
   name += each.param.draft ? "_draft" : "";
   name += each.param.replicas ? "_replicas" : "";
+  name += each.param.checksums ? "_checksums" : "";
   name += each.param.owners > 0 ? "_owners" + std::to_string(each.param.owners) : "";
   return each.param.chunked ? name + "_chunked" : name;
 });
