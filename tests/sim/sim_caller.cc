@@ -161,10 +161,10 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
                            : hangs                     ? Gathers::Way::kHangs
                                                        : Gathers::Way::kJoins;
   // The step is no part of a gather's name: steps are ours, not the trainer's.
-  const std::string common = std::string(actionName(request.kind)) + " push " +
-                             std::to_string(request.key.epoch) + ", attempt " +
-                             std::to_string(request.key.attempt) + ", tensor " +
-                             std::to_string(index_) + (request.draft ? " of the draft" : "");
+  const std::string common =
+      std::string(actionName(request.kind)) + " push " + std::to_string(request.key.epoch) +
+      ", attempt " + std::to_string(request.key.attempt) +
+      (next ? ", tensor " + std::to_string(index_) : "") + (request.draft ? " of the draft" : "");
   const bool other = next && fault == FaultKind::kMismatch;
   world_.gathers.enter(
       world_.rank,

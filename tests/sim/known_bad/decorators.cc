@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "tests/sim/scenery.h"
+
 namespace pushrod::sim::known_bad {
 
 namespace {
@@ -229,6 +231,47 @@ std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> 
                      Call resume;
                      resume.kind = CallKind::kResume;
                      return resume;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withVersionOfTarget(std::unique_ptr<EngineClient> inner,
+                                                  World& world) {
+  return decorated(std::move(inner), {.alter = [&world](Call& call) {
+                     if (call.kind == CallKind::kFinish && world.phase() == Phase::kFinish) {
+                       call.version = world.version();
+                       call.hasVersion = true;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> inner, World& world) {
+  const auto pretended = std::make_shared<bool>(false);
+  return decorated(std::move(inner), {.pretend = [&world, pretended](const Call& call) {
+                     if (world.phase() != Phase::kClean ||
+                         (call.kind != CallKind::kStart && call.kind != CallKind::kFinish)) {
+                       return false;
+                     }
+                     const bool start = call.kind == CallKind::kStart;
+                     const bool open = std::exchange(*pretended, start && call.draft);
+                     return start ? call.draft : open;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner,
+                                                World& /*world*/) {
+  return decorated(std::move(inner), {.alter = [](Call& call) { call.draft = false; }});
+}
+
+std::unique_ptr<EngineClient> withAnyDigest(std::unique_ptr<EngineClient> inner, World& world) {
+  return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
+                     if (call.kind != CallKind::kChecksums || reply.checksums == nullptr) {
+                       return;
+                     }
+                     auto sums = *reply.checksums;
+                     for (auto& [parameter, digest] : sums) {
+                       digest = digestOf(std::stoi(world.version().substr(1)));
+                     }
+                     reply.checksums = std::make_shared<const decltype(sums)>(std::move(sums));
                    }});
 }
 
