@@ -242,4 +242,32 @@ std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> 
                    }});
 }
 
+std::unique_ptr<EngineClient> withVersionOfTarget(std::unique_ptr<EngineClient> inner,
+                                                  World& world) {
+  return decorated(std::move(inner), {.alter = [&world](Call& call) {
+                     if (call.kind == CallKind::kFinish && world.phase() == Phase::kFinish) {
+                       call.version = world.version();
+                       call.hasVersion = true;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> inner, World& world) {
+  const auto pretended = std::make_shared<bool>(false);
+  return decorated(std::move(inner), {.pretend = [&world, pretended](const Call& call) {
+                     if (world.phase() != Phase::kClean ||
+                         (call.kind != CallKind::kStart && call.kind != CallKind::kFinish)) {
+                       return false;
+                     }
+                     const bool start = call.kind == CallKind::kStart;
+                     const bool open = std::exchange(*pretended, start && call.draft);
+                     return start ? call.draft : open;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner,
+                                                World& /*world*/) {
+  return decorated(std::move(inner), {.alter = [](Call& call) { call.draft = false; }});
+}
+
 }  // namespace pushrod::sim::known_bad

@@ -59,4 +59,15 @@ std::unique_ptr<EngineClient> withOneLook(std::unique_ptr<EngineClient> inner, W
 std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> inner,
                                                   World& world);
 
+/// Publishes the version with the target, before its draft model.
+std::unique_ptr<EngineClient> withVersionOfTarget(std::unique_ptr<EngineClient> inner,
+                                                  World& world);
+
+/// Leaves out the empty session of the draft model.
+std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Opens the draft model's session as one of the target.
+std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner, World& world);
+
+
 }  // namespace pushrod::sim::known_bad
