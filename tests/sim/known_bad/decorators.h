@@ -69,5 +69,4 @@ std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> in
 /// Opens the draft model's session as one of the target.
 std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner, World& world);
 
-
 }  // namespace pushrod::sim::known_bad
