@@ -154,6 +154,10 @@ void FakeEngine::serve() {
     case CallKind::kFlush:
       break;
     case CallKind::kChecksums:
+      if (lag_ > 0) {
+        complain_("P16: " + name() +
+                  " was asked for checksums, whose answer would be another call's");
+      }
       reply.checksums = checksums();
       break;
   }
