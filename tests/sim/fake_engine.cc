@@ -331,9 +331,6 @@ void FakeEngine::finish() {
   if (call.hasVersion && !complete_) {
     complain_("promise 5: a version reached " + name() + " with an incomplete stream");
   }
-  if (call.hasVersion && setup_.draft && !draft_) {
-    complain_("P31: a version reached " + name() + " before its draft model");
-  }
   model().finish();
   if (queue_.front().how == FaultKind::kCorrupts && setup_.checked && !draft_) {
     model().corrupt();

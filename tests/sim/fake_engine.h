@@ -37,7 +37,7 @@ class FakeEngine {
     std::string name;
     bool oldProfile = false;
     bool versions = true;
-    bool draft = false;    ///< pushes carry its draft model as well: both must be of one push
+    bool draft = false;    ///< it has a draft model, which must be whole as well
     bool checked = false;  ///< its digests are compared with what was sent
     int workers = 1;
     int slowness = 1;
@@ -121,10 +121,12 @@ class FakeEngine {
   }
 
   /// The push whose content it holds, kTorn when mixed.
-  [[nodiscard]] int content() const {
-    const bool pair = !setup_.draft || draftModel_.content() == target_.content();
-    return pair ? target_.content() : kTorn;
-  }
+  [[nodiscard]] int content() const { return whole() ? target_.content() : kTorn; }
+
+  [[nodiscard]] int draftContent() const { return draftModel_.content(); }
+
+  /// Whether its session, or its last one, is one of the draft model.
+  [[nodiscard]] bool atDraft() const { return draft_; }
 
   [[nodiscard]] std::uint64_t starts() const { return starts_; }
 
