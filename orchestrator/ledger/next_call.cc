@@ -73,6 +73,10 @@ Next identified(const Ledger& ledger, const PushFacts& facts) {
                   " has no sessions of a draft model; upgrade it to 0.26 or later, or push without "
                   "draft weights");
   }
+  if (ledger.draftBroken && !facts.withDraft) {
+    return refuse(
+        "an earlier push left its draft model half loaded; push the draft weights as well");
+  }
   if (ledger.identity->asleep && facts.wake == Wake::kFalse) {
     return refuse(
         "it is asleep, and an update would kill it; wake it, or set engines.wake: weights or all");

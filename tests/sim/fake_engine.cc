@@ -334,9 +334,6 @@ void FakeEngine::finish() {
   if (call.hasVersion && !complete_) {
     complain_("promise 5: a version reached " + name() + " with an incomplete stream");
   }
-  if (call.hasVersion && setup_.draft && !draft_) {
-    complain_("P31: a version reached " + name() + " before its draft model");
-  }
   model().finish();
   if (queue_.front().how == FaultKind::kCorrupt && setup_.corruptible && complete_) {
     target_.corrupt();
