@@ -216,7 +216,7 @@ FaultPlan randomPlan(std::uint64_t seed) {
   }
   plan.pass = random.chance(15);
   drawLoad(random, plan);
-  if (plan.provesContent() && random.chance(30)) {
+  if (plan.provesContent() && plan.faults.size() < kMostFaults && random.chance(30)) {
     Fault corrupt;
     corrupt.kind = FaultKind::kCorrupt;
     corrupt.nth = 1 + random.below(3);
