@@ -2,10 +2,11 @@
 """What engines keep from earlier runs, and answers that are not what they seem: cases 03, 04, 08,
 20, 21 and 22."""
 
+import json
 import unittest
 
 import harness
-from outcome import Case
+from outcome import SHORT, Case
 
 OPEN_SESSION = ("start_weight_update", {"is_checkpoint_format": True})
 
@@ -55,6 +56,27 @@ class Case04(Case):
                 if line["path"].endswith("_weight_update")]
         self.assertEqual([line["path"].split("_")[0] for line in sent],
                          ["/finish", "/start", "/finish", "/start", "/finish"])
+
+    def test_a_rank_that_is_late_with_its_last_chunk(self):
+        # Four hosts, whose ranks each pack their own engine's chunks; the last one is late.
+        hosts = ["h0", "h1", "h2", "h3"]
+        engines = [self.engine(f"fe-{host}", "--host-id", host, backend="shm") for host in hosts]
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps({
+            "repeat": {"prefix": "w{}", "count": 8, "dtype": "bfloat16", "shape": [64, 64]},
+            "pushes": [{"version": "7", "faults": [
+                {"rank": 3, "at": {"tensor": 7}, "kind": "hang", "seconds": 2}]}]}))
+        config = self.config(engines, timeouts=SHORT, transport={"buffer": "16KiB"})
+        ranks = self.launch([[harness.PROGRAM, "drill", "--config", str(config), "--plan",
+                              str(plan)]] * 4, hosts=hosts)
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(timeout=30 * harness.SLOW), 0, self.rank_log(rank))
+        for engine in engines:
+            paths = [line["path"] for line in engine.journal("request")]
+            last = len(paths) - 1 - paths[::-1].index("/finish_weight_update")
+            self.assertEqual(paths[:last].count("/update_weights"), 4, engine.name)
+            self.assertNotIn("/update_weights", paths[last:], engine.name)
+            self.assertEqual((engine.state()["version"], len(engine.state()["resumes"])), ("7", 1))
 
     def test_a_session_that_ended_by_itself_is_not_closed_again(self):
         engine = self.engine("fe-a", "--world-size", "2")

@@ -5,7 +5,6 @@
 #include <sstream>
 #include <utility>
 
-#include "tests/sim/scenery.h"
 #include "tests/sim/sim_chunks.h"
 
 namespace pushrod::sim {
@@ -90,9 +89,9 @@ Reply FakeEngine::identify() const {
   identity.features.failedUpdateCloses = !setup_.oldProfile;
   identity.features.hasShutdown = !setup_.oldProfile;
   identity.features.hasVersion = setup_.versions;
-  identity.features.hasDraft = !setup_.oldProfile;
   identity.features.hasChecker = !setup_.oldProfile;
-  identity.dtype = dtypeName(DType::kFloat32);
+  identity.dtype = "float32";
+  identity.features.hasDraft = !setup_.oldProfile;
   identity.worldSize = setup_.workers;
   identity.asleep = asleep();
   identity.model = model_;
@@ -151,26 +150,29 @@ void FakeEngine::serve() {
       surprised_ = surprised_ || (paused_ && setup_.oldProfile);
       paused_ = paused_ && !setup_.oldProfile;
       break;
-    case CallKind::kChecksums:
-      reply = checksums();
-      break;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
+      break;
+    case CallKind::kChecksums:
+      reply.checksums = checksums();
       break;
   }
   done(std::move(reply));
 }
 
-/// Of its main model only, each tensor a parameter.
-Reply FakeEngine::checksums() const {
-  Reply reply = okReply(CallKind::kChecksums);
-  const Manifest manifest = *theManifest(FaultPlan());
-  std::map<std::string, std::string> sums;
-  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
-    sums["dp0:pp0:pcp0:tp0:" + manifest.tensors[i].name] = digestOf(target_.weights()[i]);
+/// Of the target only, as real servers; several workers hold a shard of each tensor.
+std::shared_ptr<const std::map<std::string, std::string>> FakeEngine::checksums() const {
+  if (lag_ > 0) {
+    complain_("P16: " + name() + " was asked for checksums, whose answer would be another call's");
   }
-  reply.checksums = std::make_shared<const std::map<std::string, std::string>>(std::move(sums));
-  return reply;
+  std::map<std::string, std::string> told;
+  for (int worker = 0; worker < setup_.workers; ++worker) {
+    for (std::size_t i = 0; i < target_.tensors(); ++i) {
+      told["dp0:pp0:pcp0:tp" + std::to_string(worker) + ":" + kTargetNames.at(i)] =
+          digestOf(target_.weights()[i]);
+    }
+  }
+  return std::make_shared<const std::map<std::string, std::string>>(std::move(told));
 }
 
 void FakeEngine::servePause() {
@@ -332,8 +334,8 @@ void FakeEngine::finish() {
     complain_("promise 5: a version reached " + name() + " with an incomplete stream");
   }
   model().finish();
-  if (queue_.front().how == FaultKind::kCorrupts && setup_.checked && !draft_) {
-    model().corrupt();
+  if (queue_.front().how == FaultKind::kCorrupt && setup_.corruptible && complete_) {
+    target_.corrupt();
   }
   session_ = false;
   if (call.hasVersion && queue_.front().how != FaultKind::kKeepsLabel) {

@@ -56,7 +56,7 @@ constexpr std::array<KindRow, kFaultKinds> kKinds = {{
     {"no-memory", at(Seam::kVote)},
     {"plane-stalls", at(Seam::kPlane)},
     {"other-values", at(Seam::kSource)},
-    {"corrupts", at(Seam::kEngine)},
+    {"corrupt", at(Seam::kEngine)},
 }};
 
 /// Kinds that only some calls can suffer.
@@ -65,7 +65,7 @@ bool suits(FaultKind kind, const SeamCall& at) {
     case FaultKind::kTwice:
       return at.call != CallKind::kUpdate && at.call != CallKind::kInit;
     case FaultKind::kKeepsLabel:
-    case FaultKind::kCorrupts:
+    case FaultKind::kCorrupt:
       return at.call == CallKind::kFinish;
     case FaultKind::kAnswersEarly:
     case FaultKind::kStopsReading:
@@ -133,6 +133,11 @@ std::string Fault::text() const {
   text += victim < 0 ? "" : ", of rank " + std::to_string(victim);
   text += delay.count() == 0 ? "" : ", " + std::to_string(delay.count()) + " ms after it";
   return text + (lasts.count() == 0 ? "" : ", for " + std::to_string(lasts.count()) + " ms");
+}
+
+/// Engines with one worker, all of whose tensors rank 0 sends.
+bool FaultPlan::provesContent() const {
+  return checksums && verify && versions && workers == 1 && owners == 0 && !oldProfile;
 }
 
 std::vector<Fault> FaultPlan::list() const {

@@ -52,7 +52,7 @@ enum class FaultKind : std::uint8_t {
   kNoMemory,       ///< vote, prepare: one rank's first buffers cannot be had
   kPlaneStalls,    ///< plane: a put or flush takes long
   kOtherValues,    ///< source: one rank's copy of a tensor holds other values
-  kCorrupts,       ///< engine, finish: done, but the target holds other bytes; with checksums
+  kCorrupt,        ///< engine, finish: a good answer, but it holds other values than it was sent
 };
 
 inline constexpr std::size_t kFaultKinds = 38;
@@ -153,6 +153,9 @@ struct FaultPlan {
   Duration pauseTakes{};
   std::vector<EngineStart> starts{};  ///< empty: all as usual
 
+  /// Whether an engine that holds other values than it was sent is always found out. Where it is
+  /// not, no such fault strikes.
+  [[nodiscard]] bool provesContent() const;
   /// The faults as the world counts them, those of a sweep included.
   [[nodiscard]] std::vector<Fault> list() const;
   /// Everything that was drawn, for people.

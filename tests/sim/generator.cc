@@ -216,6 +216,12 @@ FaultPlan randomPlan(std::uint64_t seed) {
   }
   plan.pass = random.chance(15);
   drawLoad(random, plan);
+  if (plan.provesContent() && random.chance(30)) {
+    Fault corrupt;
+    corrupt.kind = FaultKind::kCorrupt;
+    corrupt.nth = 1 + random.below(3);
+    plan.faults.push_back(corrupt);
+  }
   return plan;
 }
 

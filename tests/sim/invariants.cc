@@ -268,13 +268,6 @@ bool mustGoOn(const FaultPlan& plan, const FaultSite& site) {
          seamOf(kind) == Seam::kEngine && site.phase != Phase::kFailing;
 }
 
-/// Whether the copy that a rank gathered there is compared with others. What is sent is the same on
-/// all ranks, and the end of a pass has no copy.
-bool copyCompared(const FaultPlan& plan, const FaultSite& site) {
-  const std::string end = ", tensor " + std::to_string(site.at.draft ? kDraftTensors : kTensors);
-  return plan.replicas && plan.ranks > 1 && !site.what.ends_with(end);
-}
-
 }  // namespace
 
 bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
@@ -290,9 +283,10 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
     case FaultKind::kHangsDeaf:
     case FaultKind::kPlaneFails:
     case FaultKind::kKeepsLabel:
-    case FaultKind::kCorrupts:
     case FaultKind::kAnswersEarly:
       return window;
+    case FaultKind::kCorrupt:
+      return window || !plan.provesContent();
     case FaultKind::kStopsReading:
       // Over shm it goes on reading much later, and nothing else can be asked of it until then.
       return window && !plan.chunked;
@@ -306,14 +300,21 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
   }
 }
 
+/// Whether the ranks compare the copy that a fault made another; the end of a pass has none.
+bool Invariants::compared(const FaultSite& site) const {
+  const std::string end = ", tensor " + std::to_string(site.at.draft ? kDraftTensors : kTensors);
+  return plan_.replicas && plan_.ranks > 1 && !site.what.ends_with(end);
+}
+
 void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits) {
   const PushReport& report = leader.report;
   if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
-  const bool undisturbed = std::all_of(hits.begin(), hits.end(), [this](const FaultSite& hit) {
-    return hit.fault.harmless() ||
-           (hit.fault.kind == FaultKind::kOtherValues && !copyCompared(plan_, hit));
+  const bool undisturbed = std::all_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
+    // What is sent is the same on all ranks here.
+    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compared(hit)) ||
+           (hit.fault.kind == FaultKind::kCorrupt && !plan_.provesContent());
   });
   // A stalled engine may use up its share of a limit that many have to share.
   const bool shares = plan_.quarantine && plan_.engines > 3;
@@ -331,7 +332,7 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
     return;
   }
   const FaultSite& site = hits.front();
-  if (site.fault.kind == FaultKind::kOtherValues && copyCompared(plan_, site) && good(report)) {
+  if (site.fault.kind == FaultKind::kOtherValues && compared(site) && good(report)) {
     complain("P25: the push is good though a rank's copy differed");
   }
   // The first attempt's own label can be told from the second's by a marker only.

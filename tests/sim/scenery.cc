@@ -12,8 +12,6 @@ namespace pushrod::sim {
 
 namespace {
 
-const std::vector<const char*> kNames = {"l0.q", "l0.k", "l1.q", "l1.k"};
-
 /// Who owns the i-th tensor.
 int ownerOf(std::size_t i, const FaultPlan& plan) {
   const int last = plan.ranks - 1;
@@ -39,7 +37,7 @@ Manifest manifestOf(const std::vector<const char*>& names, const FaultPlan& plan
 }
 
 Manifest target(const FaultPlan& plan) {
-  return manifestOf(kNames, plan);
+  return manifestOf({kTargetNames.begin(), kTargetNames.end()}, plan);
 }
 
 /// Limits as they are by default, or so short that some of what happens is longer.
@@ -76,10 +74,6 @@ std::shared_ptr<const Manifest> otherManifest() {
   return std::make_shared<const Manifest>(std::move(manifest));
 }
 
-std::string digestOf(int content) {
-  return "of push " + std::to_string(content);
-}
-
 Config theConfig(const FaultPlan& plan) {
   Config config;
   if (plan.quarantine) {
@@ -90,9 +84,9 @@ Config theConfig(const FaultPlan& plan) {
   config.engines.wake = plan.wake;
   config.push.resend = plan.resend;
   config.push.flush = plan.flush;
-  config.push.verify = !plan.verify     ? Verify::kNone
-                       : plan.checksums ? Verify::kChecksum
-                                        : Verify::kVersion;
+  config.push.verify = !plan.verify                      ? Verify::kNone
+                       : plan.checksums && plan.versions ? Verify::kChecksum
+                                                         : Verify::kVersion;
   config.push.versionMarker = plan.marker;
   config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
   config.push.checkReplicas = plan.replicas ? CheckReplicas::kDigest : CheckReplicas::kOff;

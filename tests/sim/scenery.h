@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include <pushrod/config.h>
 #include <pushrod/tensor.h>
@@ -17,8 +16,6 @@ namespace pushrod::sim {
 [[nodiscard]] std::shared_ptr<const Manifest> theDraft(const FaultPlan& plan);
 /// What a rank declares that is not like the others.
 [[nodiscard]] std::shared_ptr<const Manifest> otherManifest();
-/// SHA-256 of any tensor with that content.
-[[nodiscard]] std::string digestOf(int content);
 [[nodiscard]] Config theConfig(const FaultPlan& plan);
 
 }  // namespace pushrod::sim

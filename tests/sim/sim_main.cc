@@ -32,8 +32,10 @@ struct Wish {
 constexpr const char* kUsage =
     "pushrod_sim --ranks N --engines N --kind KIND --k N [--victim N] [--second KIND --second-k "
     "N]\n"
-    "            [--old-profile] [--quarantine] [--chunked] [--pass] [--draft] [--replicas]\n"
-    "            [--checksums] [--owners N]\n"
+    "            [--old-profile] [--quarantine] [--chunked] [--pass] [--draft] [--replicas] "
+    "[--checksums] "
+    "[--owners "
+    "N]\n"
     "pushrod_sim --seed N [--keep I,J | none] [--ranks N] [--engines N]\n"
     "pushrod_sim --seeds A..B [--jobs N]\n";
 

@@ -47,7 +47,7 @@ void World::buildEngines() {
     setup.oldProfile = plan.oldProfile;
     setup.versions = plan.versions;
     setup.draft = plan.draft;
-    setup.checked = plan.checksums && plan.verify && !plan.oldProfile && plan.workers == 1;
+    setup.corruptible = plan.provesContent();
     setup.workers = plan.workers;
     setup.slowness = i == plan.slowEngine ? kSlow : 1;
     setup.pauseTakes = plan.pauseTakes;

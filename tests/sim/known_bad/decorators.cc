@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "tests/sim/scenery.h"
-
 namespace pushrod::sim::known_bad {
 
 namespace {
@@ -129,6 +127,16 @@ std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner
   return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
                      if (call.kind == CallKind::kReadVersion && world.phase() >= Phase::kFinish) {
                        reply.text = world.version();
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withAnyContent(std::unique_ptr<EngineClient> inner,
+                                             World& /*world*/) {
+  return decorated(std::move(inner), {.change = [](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kChecksums) {
+                       reply.checksums =
+                           std::make_shared<const std::map<std::string, std::string>>();
                      }
                    }});
 }
@@ -260,19 +268,6 @@ std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> in
 std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner,
                                                 World& /*world*/) {
   return decorated(std::move(inner), {.alter = [](Call& call) { call.draft = false; }});
-}
-
-std::unique_ptr<EngineClient> withAnyDigest(std::unique_ptr<EngineClient> inner, World& world) {
-  return decorated(std::move(inner), {.change = [&world](const Call& call, Reply& reply) {
-                     if (call.kind != CallKind::kChecksums || reply.checksums == nullptr) {
-                       return;
-                     }
-                     auto sums = *reply.checksums;
-                     for (auto& [parameter, digest] : sums) {
-                       digest = digestOf(std::stoi(world.version().substr(1)));
-                     }
-                     reply.checksums = std::make_shared<const decltype(sums)>(std::move(sums));
-                   }});
 }
 
 }  // namespace pushrod::sim::known_bad

@@ -25,6 +25,7 @@ std::unique_ptr<EngineClient> withoutStaleClose(std::unique_ptr<EngineClient> in
 
 /// Reads whatever version an engine reports as the pushed one.
 std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner, World& world);
+std::unique_ptr<EngineClient> withAnyContent(std::unique_ptr<EngineClient> inner, World& world);
 
 /// Resumes each engine as soon as its own finish was answered well.
 std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner, World& world);
@@ -67,8 +68,5 @@ std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> in
 
 /// Opens the draft model's session as one of the target.
 std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner, World& world);
-
-/// Takes every digest of an engine for the one that was sent.
-std::unique_ptr<EngineClient> withAnyDigest(std::unique_ptr<EngineClient> inner, World& world);
 
 }  // namespace pushrod::sim::known_bad

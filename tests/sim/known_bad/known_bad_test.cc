@@ -108,6 +108,11 @@ const Variant kVariants[] = {
      .invariant = "promise 3: e0 generates from torn weights",
      .kind = FaultKind::k5xxBefore,
      .client = known_bad::withAnyVersion},
+    {.name = "TakesAnyContent",
+     .invariant = "promise 3: e0 generates from torn weights",
+     .kind = FaultKind::kCorrupt,
+     .client = known_bad::withAnyContent,
+     .checksums = true},
     {.name = "ResumesBeforeVerification",
      .invariant = "promise 3: e0 generates before it was proved",
      .client = known_bad::withEarlyResume},
@@ -203,11 +208,6 @@ const Variant kVariants[] = {
      .invariant = "without a fault the push ends failed",
      .client = known_bad::withLostDraftFlag,
      .draft = true},
-    {.name = "BelievesAnyDigest",
-     .invariant = "promise 3: e0 generates from torn weights",
-     .kind = FaultKind::kCorrupts,
-     .client = known_bad::withAnyDigest,
-     .checksums = true},
 };
 
 // These need what only random plans have: engines that are found in another state than usual, or
