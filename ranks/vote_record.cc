@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "common/check.h"
 #include "ranks/wire.h"
@@ -21,6 +22,7 @@ VoteRecord ballotRecord(const VoteKey& key, const Ballot& ballot, int rank) {
     origin.attempt = static_cast<int>(key.attempt);
     record.verdict.first = ballot.status.at(origin);
     record.failingRank = rank;
+    record.symptom = ballot.symptom;
     record.verdict.failing = {rank};
     record.verdict.failingCount = 1;
   }
@@ -29,9 +31,12 @@ VoteRecord ballotRecord(const VoteKey& key, const Ballot& ballot, int rank) {
 }
 
 void combine(VoteRecord& into, const VoteRecord& other) {
-  const bool otherFails = other.failingRank >= 0;
-  if (otherFails && (into.failingRank < 0 || other.failingRank < into.failingRank)) {
+  const auto order = [](const VoteRecord& record) {
+    return std::tuple(record.failingRank < 0, record.symptom, record.failingRank);
+  };
+  if (order(other) < order(into)) {
     into.failingRank = other.failingRank;
+    into.symptom = other.symptom;
     into.verdict.first = other.verdict.first;
   }
   Verdict& all = into.verdict;
@@ -83,6 +88,7 @@ void encode(const VoteRecord& record, RecordBytes& bytes) {
   writer.key(record.key);
   writer.verdict(record.verdict);
   writer.i32(record.failingRank);
+  writer.u8(record.symptom ? 1 : 0);
   writer.u64(record.digests.smallest);
   writer.u64(record.digests.largest);
   writer.i32(record.digests.smallestRank);
@@ -101,12 +107,14 @@ Result<VoteRecord> decode(const RecordBytes& bytes) {
   record.key = reader.key();
   record.verdict = reader.verdict();
   record.failingRank = reader.i32();
+  const std::uint8_t symptom = reader.u8();
+  record.symptom = symptom == 1;
   record.digests.smallest = reader.u64();
   record.digests.largest = reader.u64();
   record.digests.smallestRank = reader.i32();
   record.digests.largestRank = reader.i32();
   record.length = reader.u64();
-  if (!reader.good() || kind > static_cast<std::uint8_t>(RecordKind::kCollect)) {
+  if (!reader.good() || symptom > 1 || kind > static_cast<std::uint8_t>(RecordKind::kCollect)) {
     return Status(Code::kUnavailable, "a vote record is malformed");
   }
   return record;

@@ -37,13 +37,15 @@ struct VoteRecord {
   VoteKey key;
   Verdict verdict;       ///< kBallots: without decision and digests
   int failingRank = -1;  ///< who cast verdict.first; -1 when it is ok
+  bool symptom = false;  ///< kBallots: of verdict.first
   DigestRange digests;
   std::uint64_t length = 0;
 };
 
 /// One rank's ballot as a record. An origin that the status lacks is taken from rank and key.
 [[nodiscard]] VoteRecord ballotRecord(const VoteKey& key, const Ballot& ballot, int rank);
-/// Adds the ballots of `other`: the status of the lowest failing rank wins.
+/// Adds the ballots of `other`: the status of the lowest failing rank wins, a symptom never over
+/// another.
 void combine(VoteRecord& into, const VoteRecord& other);
 /// Rank 0's result: the verdict of all ballots. Calls `ballot.decide`.
 [[nodiscard]] Verdict conclude(const VoteRecord& all, const Ballot& ballot);

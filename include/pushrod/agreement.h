@@ -41,6 +41,8 @@ struct Ballot {
   std::uint64_t digest =
       0;                 ///< compared over all ranks (configuration, manifest); 0 on all: unused
   bool stopped = false;  ///< this rank's source yields nothing more in this pass
+  /// `status` may be what another rank's own failure brought about: any that is not comes first.
+  bool symptom = false;
   /// Rank 0 only, ignored elsewhere: turns the first failing status (ok when none) into the
   /// decision. Called on the voting thread, while the vote is under way; must not block.
   std::function<Decision(const Status& first)> decide;

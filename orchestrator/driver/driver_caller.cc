@@ -174,6 +174,8 @@ void PushDriver::startVote() {
   request.kind = ActionKind::kVote;
   request.key = key();
   request.ballot.status = state_.local;
+  // An engine fails its update as well when another rank ends the connection that it reads from.
+  request.ballot.symptom = parts_.owned != nullptr && !state_.local.origin().engine.empty();
   if (state_.stage == Stage::kConfigVote && !push_.refusal.ok()) {
     request.ballot.status.merge(mine(push_.refusal));
   }

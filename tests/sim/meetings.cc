@@ -12,9 +12,12 @@ constexpr Duration kLatency{1};
 
 Verdict count(const std::vector<Ballot>& ballots) {
   Verdict verdict;
+  bool symptom = false;
   for (std::size_t rank = 0; rank < ballots.size(); ++rank) {
-    if (verdict.first.ok() && !ballots[rank].status.ok()) {
+    const bool cause = !ballots[rank].symptom;
+    if (!ballots[rank].status.ok() && (verdict.first.ok() || (symptom && cause))) {
       verdict.first = ballots[rank].status;
+      symptom = !cause;
     }
     if (!ballots[rank].status.ok()) {
       verdict.failing.push_back(static_cast<int>(rank));

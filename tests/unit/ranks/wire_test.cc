@@ -17,7 +17,7 @@ namespace {
 const VoteKey kKey{7, 2, Phase::kStream, 41};
 
 Ballot failing(const std::string& text, std::uint64_t digest = 0) {
-  return {Status(Code::kDataMismatch, text, Outcome::kUnknown), digest, false, {}};
+  return {Status(Code::kDataMismatch, text, Outcome::kUnknown), digest, false, false, {}};
 }
 
 TEST(VoteRecordTest, SurvivesTheWire) {
@@ -69,6 +69,28 @@ TEST(VoteRecordTest, LowestFailingRankWinsInAnyOrder) {
     EXPECT_EQ(all.failingRank, 2);
     EXPECT_EQ(all.verdict.first.message(), "two");
   }
+}
+
+TEST(VoteRecordTest, ASymptomNeverComesBeforeACause) {
+  Ballot symptom = failing("symptom");
+  symptom.symptom = true;
+  const VoteRecord one = ballotRecord(kKey, symptom, 1);
+  const VoteRecord two = ballotRecord(kKey, failing("two"), 2);
+  const VoteRecord three = ballotRecord(kKey, symptom, 3);
+  for (const auto& order : {std::vector{one, two, three}, {three, two, one}, {two, three, one}}) {
+    VoteRecord all = ballotRecord(kKey, {}, 0);
+    for (const VoteRecord& each : order) {
+      combine(all, each);
+    }
+    EXPECT_EQ(all.failingRank, 2);
+    EXPECT_EQ(all.verdict.first.message(), "two");
+  }
+  VoteRecord only = one;
+  combine(only, three);
+  EXPECT_EQ(only.failingRank, 1) << "the lowest of them, where there is no other";
+  RecordBytes bytes;
+  encode(only, bytes);
+  EXPECT_TRUE(decode(bytes)->symptom);
 }
 
 // Of many failing ranks the lowest are named, and all are counted, also with the longest texts.
