@@ -15,7 +15,7 @@ VoteKey keyOf(std::uint64_t epoch, std::uint32_t step = 0, Phase phase = Phase::
 }
 
 Ballot failing(const std::string& text) {
-  return {Status(Code::kDataMismatch, text), 0, false, {}};
+  return {Status(Code::kDataMismatch, text), 0, false, false, {}};
 }
 
 TEST(SoloTest, OneRankNeedsNobody) {
