@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports, names, idle connections, cut replies, proxies and exporters: cases 23 to 29."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -70,28 +71,26 @@ class Case23(Case):
     def test_25_rebuilds_leave_no_listener_behind(self):
         engine = self.engine("fe-a")
         # Each push's first update fails, so that each rebuilds the channel.
-        engine.faults({"route": "update_weights", "nth": list(range(1, 51, 2)), "do": "status",
-                       "status": 500})
+        odd = [*range(1, 51, 2)]
+        engine.faults({"route": "update_weights", "nth": odd, "do": "status", "status": 500})
         plan, report = self.folder / "plan.json", self.folder / "drill.json"
-        plan.write_text(json.dumps({
-            "tensors": [{"name": "w", "dtype": "bfloat16", "shape": [64, 64]}],
-            "pushes": [{"version": str(number)} for number in range(1, 26)]}))
-        job = self.launch([[harness.PROGRAM, "drill", "--config",
-                            str(self.config([engine], timeouts=SHORT)), "--plan", str(plan),
+        tensors = [{"name": "w", "dtype": "bfloat16", "shape": [64, 64]}]
+        pushes = [{"version": str(number)} for number in range(1, 26)]
+        plan.write_text(json.dumps({"tensors": tensors, "pushes": pushes}))
+        config = str(self.config([engine], timeouts=SHORT))
+        job = self.launch([[harness.PROGRAM, "drill", "--config", config, "--plan", str(plan),
                             "--report", str(report)]])[0]
         held = {}
         while job.poll() is None:
-            try:
+            with contextlib.suppress(FileNotFoundError):  # it ended just now
                 held[len(engine.calls("resume"))] = len(listeners(job.pid))
-            except FileNotFoundError:
-                break  # it ended just now
             select.select([], [], [], 0.02)
         self.assertEqual(job.wait(timeout=60 * harness.SLOW), 0, self.rank_log(0))
-        self.assertEqual([each["outcome"] for each in json.loads(report.read_text())],
-                         ["recovered"] * 25)
-        early, late = ([count for pushes, count in held.items() if pushes in part]
-                       for part in (range(1, 10), range(15, 26)))
-        self.assertLessEqual(max(late), max(early), held)
+        outcomes = [each["outcome"] for each in json.loads(report.read_text())]
+        self.assertEqual(outcomes, ["recovered"] * 25)
+        early, late = [max(held.get(done, 0) for done in part)
+                       for part in (range(1, 10), range(15, 26))]
+        self.assertLessEqual(late, early, held)
 
     def test_two_jobs_on_one_host(self):
         engines = [self.engine("fe-a"), self.engine("fe-b")]
@@ -136,8 +135,8 @@ class Case24(Case):
         engine = self.engine("fe-a")
         folder, _ = self.checkpoint("v2", harness.layered("2", 1, 16))
         begin = time.monotonic()
-        processes = self.ranks(self.config([engine], timeouts=SHORT), folder, "2", 2,
-                               master="0.0.0.0")
+        config = self.config([engine], timeouts=SHORT)
+        processes = self.ranks(config, folder, "2", 2, master="0.0.0.0")
         codes = {process.wait(timeout=30 * harness.SLOW) for process in processes}
         self.assertLess(time.monotonic() - begin, 8 * harness.SLOW)
         self.assertIn(codes, ({0}, {3}), self.rank_log(0))

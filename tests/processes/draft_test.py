@@ -145,11 +145,14 @@ class Faults(DraftCase):
         engines[1].faults({"route": "update_weights", "nth": [2, 4], "do": "status",
                            "status": 500, "body": "{}"})
         code, reports, text, _ = self.run_pushes(
-            engines, [{"version": "1", "draft": True}, {"version": "2"}])
-        self.assertEqual((code, [r["outcome"] for r in reports]), (3, ["failed", "done"]), text)
+            engines, [{"version": "1", "draft": True}, {"version": "2"},
+                      {"version": "3", "draft": True}])
+        # A target alone would go with a draft model that is half loaded.
+        self.assertEqual((code, [r["outcome"] for r in reports]), (3, ["failed", "failed", "done"]),
+                         text)
+        self.assertIn("draft model half loaded", reports[1]["first_cause"]["message"])
         for engine in engines:
-            # What failed was of the draft; the push that follows is of the target again.
-            self.assert_current(engine, "2", digests("2"))
+            self.assert_current(engine, "3", digests("3"))
             self.assertEqual(len(engine.state()["resumes"]), 1)
         self.assertIsNone(next((row for row in reports[0]["engines"] if row["version"] == "1"),
                                None))
