@@ -17,20 +17,18 @@ from ._manifest import TensorSpec, dtype_text
 
 Rename = Callable[[str], str | None]
 
-# Parts of a parameter's path that wrappers add: DDP, torch.compile, activation checkpointing, FSDP1.
-_WRAPPERS = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"})
+# Parts of a parameter's path that wrappers add: torch.compile, activation checkpointing.
+_WRAPPER_PARTS = frozenset({"_orig_mod", "_checkpoint_wrapped_module"})
+# Classes that keep what they wrap under the name `module`: torch's, Megatron's, DeepSpeed's.
+_WRAPPER_CLASSES = frozenset({"DataParallel", "DistributedDataParallel", "Float16Module", "DeepSpeedEngine"})
 _LORA_PARTS = ("lora_", "original_module", "ranknum")
-
-
-def _is_wrapper(module: torch.nn.Module) -> bool:
-    """Whether all that the module has is the module it wraps under the name `module`."""
-    children = list(module._modules)
-    return children == ["module"] and not module._parameters and not module._buffers
 
 
 def _entries(module: torch.nn.Module, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Parameters and persistent buffers, in the module's own order, without wrappers in their names."""
     for name, parameter in module._parameters.items():
+        if name == "_flat_param":
+            raise TypeError("FSDP1 keeps flat shards without names: use FSDP2 (fully_shard)")
         if parameter is not None:
             yield prefix + name, parameter
     for name, buffer in module._buffers.items():
@@ -39,7 +37,8 @@ def _entries(module: torch.nn.Module, prefix: str = "") -> Iterator[tuple[str, t
     for name, child in module._modules.items():
         if child is None:
             continue
-        skip = name in _WRAPPERS or (name == "module" and _is_wrapper(module))
+        wraps = name == "module" and type(module).__name__ in _WRAPPER_CLASSES
+        skip = wraps or name in _WRAPPER_PARTS or name == "_fsdp_wrapped_module"
         yield from _entries(child, prefix if skip else f"{prefix}{name}.")
 
 
