@@ -102,8 +102,7 @@ Status PushSession::compose(const std::string& privateStore) {
     }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
-    recorder_ = std::make_unique<FlightRecorder>(
-        executor_, rank_.rank, config_.push.stop == Stop::kPass, *monitor_);
+    recorder_ = std::make_unique<FlightRecorder>(executor_, rank_.rank, *monitor_);
     collector_ = std::make_unique<FlightCollector>(
         executor_, adapters_->records(), rank_, [this](std::size_t budget) {
           return recorder_->encode(budget);
@@ -168,18 +167,25 @@ void PushSession::noteOlderVersion(const std::string& version) {
   }
 }
 
+void PushSession::addNames(Names& names, const Manifest& manifest) {
+  std::set<std::string> all;
+  if (names != nullptr) {
+    all = *names;
+  }
+  for (const TensorSpec& tensor : manifest.tensors) {
+    all.insert(tensor.name);
+  }
+  names = std::make_shared<const std::set<std::string>>(std::move(all));
+}
+
 void PushSession::keep(PushDriver::Ending& ending, bool good) {
   roster_.keep(ending.engines, good);
   if (good) {
     lastVersion_ = ending.report.version;
-    std::set<std::string> names;
-    if (earlierNames_ != nullptr) {
-      names = *earlierNames_;
+    addNames(earlierNames_, *ending.manifest);
+    if (ending.draftManifest != nullptr) {
+      addNames(earlierDraftNames_, *ending.draftManifest);
     }
-    for (const TensorSpec& tensor : ending.manifest->tensors) {
-      names.insert(tensor.name);
-    }
-    earlierNames_ = std::make_shared<const std::set<std::string>>(std::move(names));
   }
 }
 
@@ -189,7 +195,10 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.epoch = epoch_;
   push.version = request.version;
   push.marker = "pushrod-" + config_.job + "-" + common::toHex(common::randomId());
-  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n";
+  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n" +
+                   "draft weights: " + (request.draftWeights != nullptr ? "yes" : "no") + "\n";
+  push.draft = request.draftWeights != nullptr;
+  push.earlierDraftNames = earlierDraftNames_;
   push.compareAgreement = [](std::string_view mine, std::string_view rank0) {
     return config::firstDifference(mine, rank0);
   };
@@ -212,7 +221,8 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
                     config_,
                     rank_,
                     adapters_->plane(),
-                    adapters_->chunks()};
+                    adapters_->chunks(),
+                    adapters_->owned()};
   driver_ = std::make_unique<PushDriver>(
       parts, std::move(push), [this, &caller, &ended](PushDriver::Ending ending) {
         const bool good = ending.report.outcome == PushOutcome::kDone ||
@@ -248,9 +258,11 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
                                   adapters_->agreement(),
                                   adapters_->plane(),
                                   *request.weights,
+                                  request.draftWeights,
                                   config_.push,
                                   rank_.rank,
-                                  adapters_->chunks()});
+                                  adapters_->chunks(),
+                                  adapters_->owned()});
   Ended result;
   executor_.post([&] { begin(request, caller, result); });
   // Until the driver's end stops it: the mutex inside orders `result` before the return.

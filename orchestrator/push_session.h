@@ -89,8 +89,12 @@ class PushSession {
   EngineRoster roster_;
   Status refusal_;  ///< why rank 0 cannot push although it can meet the others
 
-  std::shared_ptr<const std::set<std::string>> earlierNames_;  ///< null before a good push
-  std::string lastVersion_;                                    ///< of the last good push
+  using Names = std::shared_ptr<const std::set<std::string>>;
+  static void addNames(Names& names, const Manifest& manifest);
+
+  Names earlierNames_;       ///< null before a good push
+  Names earlierDraftNames_;  ///< the same of pushes with a draft model
+  std::string lastVersion_;  ///< of the last good push
 
   std::string address_;
   std::uint64_t epoch_ = 0;

@@ -28,12 +28,15 @@ struct PushProgress {
 struct PushRequest {
   std::string version;              ///< opaque, not empty
   WeightSource* weights = nullptr;  ///< must outlive push()
+  /// The draft model's pass, in the same push after the target's: both or none are published, and a
+  /// resend is of both. Null: the push is of the target alone. Must outlive push().
+  WeightSource* draftWeights = nullptr;
   /// Called on Pushrod's control thread, at most every 100 ms; must return at once.
   std::function<void(const PushProgress&)> progress = {};
   /// Called on the thread that called push() as this rank enters a phase: before its work there or,
   /// where it has none, before its vote (in `check` once the ranks have met). A failure becomes
   /// this rank's own failure in that phase. The push waits for it; when it must end meanwhile,
-  /// `weights->abort()` is called, also outside its own calls. An exception becomes `internal`.
+  /// the source's abort() is called, also outside its own calls. An exception becomes `internal`.
   std::function<Status(Phase phase, int attempt)> onPhase = {};
 };
 
