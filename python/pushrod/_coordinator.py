@@ -51,7 +51,9 @@ def _load_config(config: str | os.PathLike[str] | Mapping[str, Any]) -> core.Con
     except core.StatusError as error:
         raise ConfigError(error.args[1], error.args[0]) from None
     except TypeError as error:
-        raise ConfigError(f"the configuration is neither a path nor a dict of plain values: {error}") from None
+        raise ConfigError(
+            f"the configuration is neither a path nor a dict of plain values: {error}"
+        ) from None
 
 
 def _refuse(error: core.StatusError) -> NoReturn:
@@ -177,8 +179,8 @@ class Coordinator:
         weights: starts one pass and returns an iterable of (name, tensor). Iterating it may be a collective
             of the trainer's; a resend calls it again. A tensor is read until the next one is asked for.
         manifest: what the pass will yield. Without it one extra pass declares it, at the first push only.
-        draft_weights: the draft model's pass, in the same push after the target's: both or none are published.
-            Declared by an extra pass at the first push.
+        draft_weights: the draft model's pass, in the same push after the target's: both or none are
+            published. Declared by an extra pass at the first push.
         abort: ends an iteration that is blocked in a collective; called from another thread, perhaps again.
         recover: makes the trainer's groups usable again after a pass in which an iteration failed. Without
             it such a push is not resent.
@@ -258,7 +260,9 @@ class Coordinator:
         self._ranks.release()
         _open.discard(self)
         if not ended:
-            raise Error(f"a push was still running {_CLOSE_SECONDS:g} s after it was cancelled", "deadline_exceeded")
+            raise Error(
+                f"a push was still running {_CLOSE_SECONDS:g} s after it was cancelled", "deadline_exceeded"
+            )
 
 
 def _progress_writer(progress: Callable[[Progress], object]) -> Callable[..., None]:

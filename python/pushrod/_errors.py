@@ -27,9 +27,7 @@ class ConfigError(Error):
 class RefusedError(Error):
     """No push was made and nothing was sent. `report` is None when it was refused on this rank alone."""
 
-    def __init__(
-        self, message: str, code: str = "invalid_argument", report: Report | None = None
-    ) -> None:
+    def __init__(self, message: str, code: str = "invalid_argument", report: Report | None = None) -> None:
         super().__init__(message, code)
         self.report = report
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # Of a class that every version of Gloo has: gloo::Context::~Context().
 _GLOO_NAME = "_ZN4gloo7ContextD1Ev"
 
+__all__ = ["core", "load"]
+
 _lock = threading.Lock()
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of torch modules under the names that checkpoints have.
 
-    manifest = pushrod.torch.manifest(model)
-    coordinator.push("7", weights=lambda: pushrod.torch.named_weights(model), manifest=manifest)
+manifest = pushrod.torch.manifest(model)
+coordinator.push("7", weights=lambda: pushrod.torch.named_weights(model), manifest=manifest)
 """
 
 from __future__ import annotations

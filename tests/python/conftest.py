@@ -2,6 +2,7 @@
 """What the tests share: engines and jobs that end with their test."""
 
 import pytest
+
 import support
 
 
@@ -46,8 +47,12 @@ def coordinator(tmp_path):
 
     def make(engines, **sections):
         one = pushrod.Coordinator(
-            support.config(engines, **sections), rank=0, world_size=1, store=f"file://{tmp_path}/store-{len(made)}",
-            flight_record=tmp_path)
+            support.config(engines, **sections),
+            rank=0,
+            world_size=1,
+            store=f"file://{tmp_path}/store-{len(made)}",
+            flight_record=tmp_path,
+        )
         made.append(one)
         return one
 

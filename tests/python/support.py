@@ -25,8 +25,14 @@ def config(engines, **sections):
         "transport": {"kind": engines[0].backend if engines else "tcp", "buffer": "64KiB"},
         "metrics": {"listen": ""},
         "timeouts": {
-            "push": "60s", "request": "20s", "gather": "20s", "connect": "10s", "startup": "10s",
-            "agreement": "5s", "init": "20s", "shutdown": "10s",
+            "push": "60s",
+            "request": "20s",
+            "gather": "20s",
+            "connect": "10s",
+            "startup": "10s",
+            "agreement": "5s",
+            "init": "20s",
+            "shutdown": "10s",
         },
     }
     for name, section in sections.items():
@@ -50,23 +56,36 @@ class Job:
         port = harness.free_port()
         for rank in range(ranks):
             variables = {
-                **os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
+                **os.environ,
+                "RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "LOCAL_RANK": str(rank),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+                "OMP_NUM_THREADS": "1",
                 # Compiled once, and none of it beside the sources.
                 "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX", str(self.folder / "pycache")),
                 **environment,
             }
             with open(self.folder / f"rank-{rank}.log", "wb") as log:
-                self.processes.append(subprocess.Popen(
-                    [sys.executable, str(TRAINERS / script), json.dumps(given)], env=variables,
-                    stdout=log, stderr=subprocess.STDOUT, cwd=self.folder, start_new_session=True))
+                self.processes.append(
+                    subprocess.Popen(
+                        [sys.executable, str(TRAINERS / script), json.dumps(given)],
+                        env=variables,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        cwd=self.folder,
+                        start_new_session=True,
+                    )
+                )
         return self
 
     def log(self, rank):
         return (self.folder / f"rank-{rank}.log").read_text(errors="replace")
 
     def wait_for_text(self, rank, text, limit=60):
-        harness.wait_until(lambda: text in self.log(rank), limit, f"{text!r} of rank {rank}:\n{self.log(rank)}")
+        what = f"{text!r} in {self.folder}/rank-{rank}.log"
+        harness.wait_until(lambda: text in self.log(rank), limit, what)
 
     def wait(self, limit=90):
         """Every rank's exit code."""

@@ -6,10 +6,10 @@ import threading
 
 import numpy
 import pytest
-import support
 import torch
 
 import pushrod
+import support
 
 GOOD = ("a", torch.ones(3))
 SPECS = [pushrod.TensorSpec("a", "float32", (3,)), pushrod.TensorSpec("b", "float32", (3,))]
@@ -74,7 +74,7 @@ def test_an_iterator_that_yields_twice(engine, coordinator):
     twice = [GOOD, GOOD]
     with pytest.raises(pushrod.RefusedError, match="a"):
         pusher.push("1", lambda: twice)
-    with pytest.raises(pushrod.PushError, match="declared 'b float32 .* streamed 'a float32") as raised:
+    with pytest.raises(pushrod.PushError, match=r"declared 'b float32 .* streamed 'a float32") as raised:
         pusher.push("1", lambda: twice, manifest=SPECS)
     assert raised.value.code == "data_mismatch"
     with pytest.raises(pushrod.PushError):
@@ -83,7 +83,7 @@ def test_an_iterator_that_yields_twice(engine, coordinator):
 
 def test_nothing_to_push(engine, coordinator):
     with pytest.raises(pushrod.RefusedError, match="at least one tensor"):
-        coordinator([engine()]).push("1", lambda: [])
+        coordinator([engine()]).push("1", list)
 
 
 @pytest.mark.parametrize(

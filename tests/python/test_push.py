@@ -6,15 +6,28 @@ import threading
 
 import numpy
 import pytest
-import support
 import torch
 
 import pushrod
+import support
 
 DTYPES = [
-    torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32,
-    torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn,
-    torch.float8_e5m2, torch.float8_e8m0fnu,
+    torch.bool,
+    torch.uint8,
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.float8_e8m0fnu,
 ]
 
 
@@ -70,11 +83,18 @@ def test_numpy_arrays(engine, coordinator):
     records = numpy.zeros(4, dtype=[("a", numpy.uint8), ("b", numpy.float32)])
     records["b"] = [1, 2, 3, 4]
     tensors = {
-        "plain": base, "transposed": base.T, "reversed": base[::-1, ::2], "field": records["b"],
-        "bool": base % 2 == 0, "half": base.astype(numpy.float16), "scalar": numpy.array(7.0),
+        "plain": base,
+        "transposed": base.T,
+        "reversed": base[::-1, ::2],
+        "field": records["b"],
+        "bool": base % 2 == 0,
+        "half": base.astype(numpy.float16),
+        "scalar": numpy.array(7.0),
         "readonly": numpy.frombuffer(b"abcd", dtype=numpy.uint8),
     }
-    expected = {name: support.sha(numpy.ascontiguousarray(array).tobytes()) for name, array in tensors.items()}
+    expected = {
+        name: support.sha(numpy.ascontiguousarray(array).tobytes()) for name, array in tensors.items()
+    }
     assert push_one(coordinator([one]), one, tensors) == expected
 
 
@@ -100,8 +120,12 @@ class Exported:
 
 def test_dlpack(engine, coordinator):
     one = engine()
-    sources = [made(torch.float32, (4, 6)).t(), made(torch.bfloat16, (3,)), made(torch.bool, (9,)),
-               made(torch.int64, (2, 2))]
+    sources = [
+        made(torch.float32, (4, 6)).t(),
+        made(torch.bfloat16, (3,)),
+        made(torch.bool, (9,)),
+        made(torch.int64, (2, 2)),
+    ]
     tensors = {f"w.{index}": Exported(source) for index, source in enumerate(sources)}
     expected = {f"w.{index}": support.sha(bytes_of(source)) for index, source in enumerate(sources)}
     assert push_one(coordinator([one]), one, tensors) == expected
@@ -235,8 +259,11 @@ def test_progress_and_logging(engine, coordinator, caplog):
     seen = []
     with caplog.at_level(logging.DEBUG, logger="pushrod"):
         coordinator([one], log={"level": "debug"}).push(
-            "9", lambda: [("w", torch.ones(4, dtype=torch.float64))], progress=seen.append,
-            manifest=[pushrod.TensorSpec("w", "float32", (4,))])
+            "9",
+            lambda: [("w", torch.ones(4, dtype=torch.float64))],
+            progress=seen.append,
+            manifest=[pushrod.TensorSpec("w", "float32", (4,))],
+        )
     assert seen
     assert {each.total_tensors for each in seen} <= {0, 1}
     assert "stream" in {each.phase for each in seen}
@@ -316,7 +343,8 @@ def test_a_file_as_configuration(engine, tmp_path):
     one = engine()
     path = tmp_path / "push.yaml"
     path.write_text(
-        f"engines: {{list: [{{url: '{one.url}'}}]}}\ntransport: {{kind: tcp}}\nmetrics: {{listen: '127.0.0.1:0'}}\n")
+        f"engines: {{list: [{{url: '{one.url}'}}]}}\ntransport: {{kind: tcp}}\nmetrics: {{listen: '127.0.0.1:0'}}\n"
+    )
     with pushrod.Coordinator(path, rank=0, world_size=1, store=f"file://{tmp_path}/store") as pusher:
         pusher.connect()
         assert (pusher.rank, pusher.world_size) == (0, 1)

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 import support
 
 
@@ -69,7 +70,8 @@ def test_an_interrupt_ends_the_push_on_all_ranks(engine, job, where, interrupted
     assert results[interrupted] == {"error": "KeyboardInterrupt", "outcome": "failed"}
     for rank in {0, 1, 2} - {interrupted}:
         assert results[rank]["error"] == "PushError"
-        assert "interrupted (SIGINT)" in results[rank]["cause"] or "KeyboardInterrupt" in results[rank]["cause"]
+        cause = results[rank]["cause"]
+        assert "interrupted (SIGINT)" in cause or "KeyboardInterrupt" in cause
 
 
 @pytest.mark.parametrize("how", ["return", "raise"])
@@ -81,7 +83,12 @@ def test_the_interpreter_ends_with_a_call_outstanding(engine, tmp_path, how, in_
     given = {"config": support.config([one]), "how": how, "in_iterator": in_iterator}
     process = subprocess.Popen(
         [sys.executable, "-B", str(support.TRAINERS / "exit_while_pushing.py"), support.json.dumps(given)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
     try:
         route = "pause" if not in_iterator else "update_weights"
         support.harness.wait_until(lambda: one.calls(route), 60, route)
@@ -113,8 +120,10 @@ def test_the_trainers_watchdog_is_compared(engine, job):
     given = {"groups": [[0]], "configs": [support.config([one], timeouts={"gather": "20s"})], "watchdog": 15}
     early = job("group.py", 1, given)
     assert early.results()[0]["outcome"] == "done"
-    assert "timeouts.gather is 20 s, but torch.distributed ends a hanging collective of this group after 15 s" \
-        in early.log(0)
+    warning = (
+        "timeouts.gather is 20 s, but torch.distributed ends a hanging collective of this group after 15 s"
+    )
+    assert warning in early.log(0)
     later = job("group.py", 1, {**given, "watchdog": 21})
     assert later.results()[0]["outcome"] == "done"
     assert "watchdog" not in later.log(0)
@@ -129,8 +138,10 @@ def test_two_gloos_in_one_process(engine, job, order, scope):
 
 
 def test_an_import_takes_no_torch_and_little_time():
-    code = "import sys, time; begin = time.monotonic(); import pushrod; print(time.monotonic() - begin); " \
-           "print('torch' in sys.modules or 'numpy' in sys.modules)"
+    code = (
+        "import sys, time; begin = time.monotonic(); import pushrod; print(time.monotonic() - begin); "
+        "print('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
     seconds, heavy = subprocess.check_output([sys.executable, "-B", "-c", code], text=True).split()
     assert heavy == "False"
     assert float(seconds) < 0.3 * support.harness.SLOW

@@ -2,12 +2,12 @@
 """pushrod.torch: names and values of modules, wrapped and sharded."""
 
 import pytest
-import support
 import torch
 from torch import nn
 
 import pushrod
 import pushrod.torch
+import support
 
 
 class Block(nn.Module):
@@ -33,8 +33,10 @@ NAMES = ["embed.weight", *(f"blocks.{index}.{name}" for index in range(2) for na
 
 
 def names_of(module, **arguments):
-    stream = [(name, str(tensor.dtype)[6:], tuple(tensor.shape)) for name, tensor in
-              pushrod.torch.named_weights(module, **arguments)]
+    stream = [
+        (name, str(tensor.dtype)[6:], tuple(tensor.shape))
+        for name, tensor in pushrod.torch.named_weights(module, **arguments)
+    ]
     declared = [(spec.name, spec.dtype, spec.shape) for spec in pushrod.torch.manifest(module, **arguments)]
     assert stream == declared
     return [name for name, _, _ in stream]
@@ -78,7 +80,9 @@ def test_renaming_and_leaving_out():
     def rename(name):
         return None if name.endswith(".bias") else "model." + name
 
-    assert names_of(Model(), rename=rename) == ["model." + name for name in NAMES if not name.endswith(".bias")]
+    assert names_of(Model(), rename=rename) == [
+        "model." + name for name in NAMES if not name.endswith(".bias")
+    ]
 
 
 def test_tensors_are_detached_and_shared():

@@ -14,7 +14,7 @@ def import_torch():
     before = sys.getdlopenflags()
     if given["global"]:
         sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
-    import torch.distributed
+    import torch.distributed  # noqa: F401
 
     sys.setdlopenflags(before)
 
@@ -53,8 +53,12 @@ def reduce_all_the_time():
 reducing = threading.Thread(target=reduce_all_the_time)
 reducing.start()
 outcomes = []
-with pushrod.Coordinator(given["config"], flight_record=None, rank=int(os.environ["RANK"]),
-                         world_size=int(os.environ["WORLD_SIZE"])) as coordinator:
+with pushrod.Coordinator(
+    given["config"],
+    flight_record=None,
+    rank=int(os.environ["RANK"]),
+    world_size=int(os.environ["WORLD_SIZE"]),
+) as coordinator:
     for version in range(5):
         weights = [(f"w.{index}", torch.full((100,), float(index))) for index in range(20)]
         outcomes.append(coordinator.push(str(version), lambda weights=weights: weights).outcome)

@@ -33,10 +33,9 @@ def weights():
 manifest = pushrod.torch.manifest(model, dtype=torch.bfloat16)
 with pushrod.Coordinator(given["config"], flight_record=None) as coordinator:
     report = coordinator.push("1", weights, manifest=manifest)
-expected = {
-    name: hashlib.sha256(parameter.full_tensor().detach().bfloat16().contiguous().view(torch.uint8).numpy().tobytes())
-    .hexdigest()
-    for name, parameter in model.named_parameters()
-}
+expected = {}
+for name, parameter in model.named_parameters():
+    full = parameter.full_tensor().detach().bfloat16().contiguous()
+    expected[name] = hashlib.sha256(full.view(torch.uint8).numpy().tobytes()).hexdigest()
 dist.destroy_process_group()
 print(json.dumps({"outcome": report.outcome, "casts": report.casts, "expected": expected}), flush=True)

@@ -13,8 +13,9 @@ import pushrod
 
 given = json.loads(sys.argv[1])
 logging.basicConfig(level=logging.INFO, stream=sys.stdout)
-dist.init_process_group("gloo", timeout=timedelta(seconds=given.get("watchdog", 600)))
-groups = [dist.new_group(ranks, timeout=timedelta(seconds=given.get("watchdog", 600))) for ranks in given["groups"]]
+limit = timedelta(seconds=given.get("watchdog", 600))
+dist.init_process_group("gloo", timeout=limit)
+groups = [dist.new_group(ranks, timeout=limit) for ranks in given["groups"]]
 told = {"rank": dist.get_rank()}
 for index, (ranks, group) in enumerate(zip(given["groups"], groups, strict=True)):
     if dist.get_rank() not in ranks:

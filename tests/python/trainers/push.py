@@ -48,8 +48,13 @@ with pushrod.Coordinator(given["config"], flight_record=None) as coordinator:
         tell(outcome=report.outcome, ranks=report.ranks)
     except pushrod.Error as error:
         cause = coordinator.last_report and coordinator.last_report.first_cause
-        tell(error=type(error).__name__, text=str(error), cause=cause and cause.message,
-             rank=cause and cause.rank, raised_from=type(error.__cause__).__name__)
+        tell(
+            error=type(error).__name__,
+            text=str(error),
+            cause=cause and cause.message,
+            rank=cause and cause.rank,
+            raised_from=type(error.__cause__).__name__,
+        )
     except KeyboardInterrupt:
         report = coordinator.last_report
         tell(error="KeyboardInterrupt", outcome=report and report.outcome)
