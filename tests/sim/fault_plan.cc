@@ -55,6 +55,7 @@ constexpr std::array<KindRow, kFaultKinds> kKinds = {{
     {"stale-vote", at(Seam::kVote)},
     {"no-memory", at(Seam::kVote)},
     {"plane-stalls", at(Seam::kPlane)},
+    {"other-values", at(Seam::kSource)},
 }};
 
 /// Kinds that only some calls can suffer.
@@ -71,6 +72,8 @@ bool suits(FaultKind kind, const SeamCall& at) {
       return at.call == CallKind::kInit;
     case FaultKind::kOtherManifest:
       return at.what == "SourceManifest";
+    case FaultKind::kOtherValues:
+      return at.what == "SourceNext";
     case FaultKind::kNoMemory:
       return at.what == "Prepare";
     case FaultKind::kStaleVote:
@@ -154,11 +157,13 @@ std::string FaultPlan::text() const {
   std::string text = std::to_string(ranks) + " ranks, " + std::to_string(engines) + " engines" +
                      (chunked ? ", chunked" : "") + (oldProfile ? ", old profile" : "") +
                      (quarantine ? ", quarantine" : "") + (pass ? ", stops after the pass" : "") +
+                     (draft ? ", draft" : "") + (replicas ? ", replicas" : "") +
                      (tight ? ", tight" : "") + (resend ? "" : ", no resend") +
                      (flush ? "" : ", no flush") + (versions ? "" : ", no versions") +
                      (verify ? "" : ", no verify") +
                      (sameVersion ? ", the same version each time" : "");
-  text += number("wave", wave, 1) + number("min_healthy", minHealthy.value, 1) +
+  text += number("owners", owners, 0) + number("wave", wave, 1) +
+          number("min_healthy", minHealthy.value, 1) +
           number("buffer", static_cast<std::int64_t>(buffer), 20) + number("workers", workers, 1) +
           number("slow rank", slowRank, -1) + number("slow engine", slowEngine, -1) +
           number("other configuration", otherConfig, -1) + number("pushes", pushes, 1) +
@@ -168,7 +173,8 @@ std::string FaultPlan::text() const {
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const EngineStart& start = starts[i];
     text += "; e" + std::to_string(i) + " '" + start.label + "'" + (start.paused ? " paused" : "") +
-            (start.session ? " in session" : "") + (start.asleep ? " asleep" : "");
+            (start.session ? (start.draft ? " in a draft's session" : " in session") : "") +
+            (start.asleep ? " asleep" : "");
   }
   for (const Fault& fault : faults) {
     text += "\n    " + fault.text();
@@ -192,7 +198,9 @@ std::string FaultPlan::replay() const {
                                      : " --second " + std::string(faultName(second)) +
                                            " --second-k " + std::to_string(secondK)) +
          (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "") +
-         (chunked ? " --chunked" : "") + (pass ? " --pass" : "");
+         (chunked ? " --chunked" : "") + (pass ? " --pass" : "") + (draft ? " --draft" : "") +
+         (replicas ? " --replicas" : "") +
+         (owners == 0 ? "" : " --owners " + std::to_string(owners));
 }
 
 }  // namespace pushrod::sim

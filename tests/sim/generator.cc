@@ -179,6 +179,21 @@ void drawSwizzle(Random& random, FaultPlan& plan) {
   }
 }
 
+/// What a push carries and who sends it; over shm rank 0's host sends a target alone.
+void drawLoad(Random& random, FaultPlan& plan) {
+  plan.replicas = random.chance(20);
+  const bool draft = random.chance(plan.oldProfile ? 5 : 35);
+  const int owners = random.chance(30) ? random.between(1, 3) : 0;
+  if (plan.chunked) {
+    return;
+  }
+  plan.draft = draft;
+  plan.owners = owners;
+  for (EngineStart& start : plan.starts) {
+    start.draft = draft && random.chance(50);
+  }
+}
+
 }  // namespace
 
 FaultPlan randomPlan(std::uint64_t seed) {
@@ -197,6 +212,7 @@ FaultPlan randomPlan(std::uint64_t seed) {
     plan.faults.push_back(drawFault(random, plan, plan.faults.empty()));
   }
   plan.pass = random.chance(15);
+  drawLoad(random, plan);
   return plan;
 }
 

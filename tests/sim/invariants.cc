@@ -66,7 +66,7 @@ void Invariants::beginPush(int number, const std::string& version) {
 
 /// Whether the push must refuse an engine as it was found, or all.
 bool Invariants::mayRefuse() const {
-  return (plan_.verify && !plan_.versions) ||
+  return (plan_.verify && !plan_.versions) || (plan_.draft && plan_.oldProfile) ||
          std::any_of(
              before_.begin(), before_.end(), [](const Before& each) { return each.mayRefuse; });
 }
@@ -97,6 +97,10 @@ void Invariants::checkServing(std::size_t index) {
   const FakeEngine& engine = *engines_[index];
   if (!engine.whole()) {
     complain("promise 3: " + engine.name() + " generates from torn weights");
+    return;
+  }
+  if (engine.content() == kTorn) {
+    complain("promise 3: " + engine.name() + " generates with another push's draft model");
     return;
   }
   const bool moved =
@@ -290,8 +294,11 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
   if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
-  const bool undisturbed = std::all_of(
-      hits.begin(), hits.end(), [](const FaultSite& hit) { return hit.fault.harmless(); });
+  const bool compares = plan_.replicas && plan_.ranks > 1;
+  const bool undisturbed = std::all_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
+    // Only rank 0's copies are sent, and here all of them hold the same.
+    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compares);
+  });
   // A stalled engine may use up its share of a limit that many have to share.
   const bool shares = plan_.quarantine && plan_.engines > 3;
   if (hits.empty() || (undisturbed && !plan_.tight && !shares)) {
@@ -308,6 +315,9 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
     return;
   }
   const FaultSite& site = hits.front();
+  if (site.fault.kind == FaultKind::kOtherValues && good(report)) {
+    complain("P25: the push is good though a rank's copy differed");
+  }
   // The first attempt's own label can be told from the second's by a marker only.
   if (plan_.marker == VersionMarker::kNever && site.phase >= Phase::kFinish) {
     return;

@@ -20,6 +20,9 @@ struct Sweep {
   bool quarantine = false;
   bool chunked = false;
   bool pass = false;
+  bool draft = false;
+  bool replicas = false;
+  int owners = 0;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };
