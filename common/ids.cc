@@ -25,4 +25,20 @@ std::string toHex(const Id& id) {
   return text;
 }
 
+std::optional<Id> idFromHex(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  Id id{};
+  if (text.size() != 2 * id.size()) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t digit = kDigits.find(text[i]);
+    if (digit == std::string_view::npos) {
+      return std::nullopt;
+    }
+    id[i / 2] = static_cast<std::uint8_t>((id[i / 2] * 16U + digit) & 0xffU);
+  }
+  return id;
+}
+
 }  // namespace pushrod::common

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace pushrod::common {
 
@@ -13,5 +15,7 @@ using Id = std::array<std::uint8_t, 16>;
 [[nodiscard]] Id randomId();
 /// 32 lower-case hex digits.
 [[nodiscard]] std::string toHex(const Id& id);
+/// The inverse of toHex.
+[[nodiscard]] std::optional<Id> idFromHex(std::string_view text);
 
 }  // namespace pushrod::common

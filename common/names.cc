@@ -42,7 +42,11 @@ std::string_view pushOutcomeName(PushOutcome outcome) {
 
 std::string VoteKey::toString() const {
   return "push " + std::to_string(epoch) + ", attempt " + std::to_string(attempt) + ", " +
-         std::string(phaseName(phase)) + ", step " + std::to_string(step);
+         std::string(phaseName(phase)) + ", " + stepText();
+}
+
+std::string VoteKey::stepText() const {
+  return "step " + std::to_string(step % kDraftStep) + (ofDraft() ? " of the draft model" : "");
 }
 
 }  // namespace pushrod

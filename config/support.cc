@@ -13,8 +13,8 @@ namespace pushrod::config {
 namespace {
 
 /// Keys that this build reads but knows only with their default.
-constexpr std::array<std::string_view, 4> kDefaultOnly = {
-    "transport.owners", "transport.load_plan", "transport.group", "push.flush_external"};
+constexpr std::array<std::string_view, 3> kDefaultOnly = {
+    "transport.load_plan", "transport.group", "push.flush_external"};
 
 std::string missing(const std::string& key, const std::string& value) {
   return key + ": " + value + " is not in this build";
@@ -45,6 +45,22 @@ std::string transportFault(const Config& config) {
   return {};
 }
 
+/// Owners send over tcp alone; empty when that is so.
+std::string ownersFault(const Config& config) {
+  const auto& list = config.engines.list;
+  const bool otherKind = config.transport.kind != TransportKind::kTcp &&
+                         (list.empty() || std::any_of(list.begin(), list.end(), [](const auto& e) {
+                            return !e.transport;
+                          }));
+  const bool otherEngine = std::any_of(list.begin(), list.end(), [](const auto& e) {
+    return e.transport.value_or(TransportKind::kTcp) != TransportKind::kTcp;
+  });
+  return config.transport.owners && (otherKind || otherEngine)
+             ? missing("transport.owners", "true") +
+                   " but over tcp; set transport.kind: tcp for every engine, or remove it"
+             : std::string();
+}
+
 }  // namespace
 
 Status checkSupported(const Config& config) {
@@ -61,6 +77,9 @@ Status checkSupported(const Config& config) {
     if (limited && value != only) {
       add(missing(key.path, value) + "; set it to " + only + " or remove it");
     }
+  }
+  if (const std::string fault = ownersFault(config); !fault.empty()) {
+    add(fault);
   }
   return text.empty() ? Status() : Status(Code::kInvalidArgument, text);
 }

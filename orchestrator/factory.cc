@@ -12,6 +12,7 @@
 #include "ranks/meeting.h"
 #include "transports/mixed_plane.h"
 #include "transports/shm/plane.h"
+#include "transports/tcp/owned_plane.h"
 #include "transports/tcp/plane.h"
 
 namespace pushrod::orchestrator {
@@ -58,6 +59,8 @@ class ConcreteAdapters final : public Adapters {
 
   transports::ChunkUpdates* chunks() override { return chunks_; }
 
+  transports::OwnedStreams* owned() override { return owned_; }
+
   Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
                                                    const EngineConfig& engine) override {
     if (engine.transport.value_or(config.transport.kind) == TransportKind::kShm) {
@@ -83,6 +86,14 @@ class ConcreteAdapters final : public Adapters {
       plane_ = std::make_unique<transports::MixedPlane>(
           std::move(streamed), std::move(plane_), *chunks_);
     }
+  }
+
+  /// Every rank may be a source; whether it is, the manifest says.
+  void buildSource(const Config& config, int rank) {
+    auto plane = std::make_unique<transports::tcp::OwnedPlane>(
+        rank, config.transport, config.timeouts.progress);
+    owned_ = plane.get();
+    plane_ = std::move(plane);
   }
 
   /// Another rank sends only where it packs its host's chunks; whether it does, rank 0 tells it.
@@ -112,6 +123,7 @@ class ConcreteAdapters final : public Adapters {
   LogSink& log_;
   std::unique_ptr<DataPlane> plane_;
   transports::ChunkUpdates* chunks_ = nullptr;  ///< inside plane_
+  transports::OwnedStreams* owned_ = nullptr;   ///< inside plane_
   std::set<std::string> sharing_;               ///< names of the engines that use shm
 };
 
@@ -165,7 +177,9 @@ Result<std::unique_ptr<Adapters>> makeAdapters(const Config& config,
     return meeting.status();
   }
   adapters->ranks_ = std::move(*meeting);
-  if (rank.rank == 0) {
+  if (config.transport.owners) {
+    adapters->buildSource(config, rank.rank);
+  } else if (rank.rank == 0) {
     adapters->buildSender(config);
   } else {
     adapters->buildPacker(config, rank.rank);

@@ -17,6 +17,7 @@
 #include "net/io_executor.h"
 #include "ranks/record_exchange.h"
 #include "transports/chunk_updates.h"
+#include "transports/owned_streams.h"
 
 namespace pushrod::orchestrator {
 
@@ -35,6 +36,8 @@ class Adapters {
   virtual DataPlane* plane() = 0;
   /// The plane's other half, where engines are told of each chunk by itself; null where none is.
   virtual transports::ChunkUpdates* chunks() = 0;
+  /// The plane's other half, where ranks send what they own; null: rank 0 alone sends a stream.
+  virtual transports::OwnedStreams* owned() = 0;
   /// What speaks to one engine. Contacts nobody.
   virtual Result<std::unique_ptr<EngineClient>> makeEngine(const Config& config,
                                                            const EngineConfig& engine) = 0;

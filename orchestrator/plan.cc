@@ -10,6 +10,8 @@ namespace {
 
 /// What stands between the steps and the segments' name.
 constexpr std::string_view kSegments = " shm ";
+/// The same between the target's steps and the draft's.
+constexpr std::string_view kDraft = " draft";
 
 Status notAPlan(const std::string& why) {
   return Status(Code::kInternal, "rank 0's plan is not usable: " + why);
@@ -18,7 +20,7 @@ Status notAPlan(const std::string& why) {
 /// Takes numbers, each after a space, off the front of `text`; false when they do not ascend.
 template <typename Number>
 bool takeAscending(std::string_view& text, std::vector<Number>& numbers) {
-  while (!text.empty() && !text.starts_with(kSegments)) {
+  while (!text.empty() && !text.starts_with(kSegments) && !text.starts_with(kDraft)) {
     Number number = 0;
     const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
     if (text.front() != ' ' || error != std::errc() ||
@@ -42,6 +44,12 @@ std::string Plan::encode() const {
   for (const std::uint64_t step : steps) {
     text += " " + std::to_string(step);
   }
+  if (!draftSteps.empty()) {
+    text.append(kDraft);
+    for (const std::uint64_t step : draftSteps) {
+      text += " " + std::to_string(step);
+    }
+  }
   if (!segments.empty()) {
     text.append(kSegments).append(segments);
     for (const int rank : packers) {
@@ -51,7 +59,9 @@ std::string Plan::encode() const {
   return text;
 }
 
-Result<Plan> Plan::decode(std::string_view text, std::uint64_t tensors) {
+Result<Plan> Plan::decode(std::string_view text,
+                          std::uint64_t tensors,
+                          std::uint64_t draftTensors) {
   constexpr std::string_view kHead = "plan 1";
   if (!text.starts_with(kHead)) {
     return notAPlan(text.empty() ? "it is empty" : "it is of another kind");
@@ -64,7 +74,19 @@ Result<Plan> Plan::decode(std::string_view text, std::uint64_t tensors) {
   if (plan.steps.empty() || plan.steps.back() != tensors) {
     return notAPlan("its steps do not end at " + std::to_string(tensors) + " tensors");
   }
+  if (text.starts_with(kDraft)) {
+    text.remove_prefix(kDraft.size());
+    if (!takeAscending(text, plan.draftSteps)) {
+      return notAPlan("the draft's steps do not ascend");
+    }
+  }
+  if ((plan.draftSteps.empty() ? 0 : plan.draftSteps.back()) != draftTensors) {
+    return notAPlan("the draft's steps do not end at " + std::to_string(draftTensors) + " tensors");
+  }
   if (!text.empty()) {
+    if (!text.starts_with(kSegments)) {
+      return notAPlan("what follows the steps is no segments' name");
+    }
     text.remove_prefix(kSegments.size());
     plan.segments = text.substr(0, text.find(' '));
     text.remove_prefix(plan.segments.size());

@@ -7,8 +7,6 @@
 
 #include "common/ids.h"
 #include "config/agreement_text.h"
-#include "config/loader.h"
-#include "config/support.h"
 #include "config/text_check.h"
 #include "net/run_and_wait.h"
 
@@ -37,6 +35,17 @@ TransportKind pushTransport(const Config& config) {
   return kind;
 }
 
+/// What engines of the configuration may use; empty: anything, as they stand in a file.
+std::set<TransportKind> transportsOf(const Config& config) {
+  std::set<TransportKind> kinds;
+  if (config.engines.file.empty()) {
+    for (const EngineConfig& engine : config.engines.list) {
+      kinds.insert(engine.transport.value_or(config.transport.kind));
+    }
+  }
+  return kinds;
+}
+
 /// Whether both are decimal numbers and the first is the smaller one, whatever their lengths.
 bool isOlder(std::string_view version, std::string_view last) {
   const auto number = [](std::string_view text) {
@@ -57,6 +66,7 @@ PushSession::PushSession(Config config, Rank rank, LogSink& log, std::string fli
       rank_(std::move(rank)),
       log_(log),
       flightFolder_(std::move(flightFolder)),
+      senders_(transportsOf(config_)),
       metrics_(pushTransport(config_), engineNames(config_, rank_)),
       board_(config_.job, rank_.rank, rank_.size) {}
 
@@ -88,12 +98,11 @@ Status PushSession::compose(const std::string& privateStore) {
     }
     adapters_ = std::move(*adapters);
     if (rank_.rank == 0 && config_.engines.file.empty()) {
-      refusal_ = setEngines(config_.engines.list);
+      refusal_ = useEngines(config_.engines.list);
     }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
-    recorder_ = std::make_unique<FlightRecorder>(
-        executor_, rank_.rank, config_.push.stop == Stop::kPass, *monitor_);
+    recorder_ = std::make_unique<FlightRecorder>(executor_, rank_.rank, *monitor_);
     collector_ = std::make_unique<FlightCollector>(
         executor_, adapters_->records(), rank_, [this](std::size_t budget) {
           return recorder_->encode(budget);
@@ -138,65 +147,6 @@ std::vector<EngineSlot> PushSession::makeSlots(const std::string& version,
   return roster_.slots(facts);
 }
 
-/// engines.file as it stands now. A file that cannot be taken refuses this push, and the engines
-/// known so far stay for the next.
-Status PushSession::readEngines() {
-  const std::string& file = config_.engines.file;
-  if (rank_.rank != 0 || file.empty()) {
-    return refusal_;
-  }
-  Result<std::vector<EngineConfig>> list = config::loadEngines(file);
-  if (!list.ok()) {
-    // A ballot has room for some faults only; here all of them are told.
-    std::string faults = list.status().message();
-    log_.log(LogLevel::kError, "engines.file:\n" + faults);
-    for (std::size_t at = 0; (at = faults.find('\n', at)) != std::string::npos;) {
-      faults.replace(at, 1, "; ");
-    }
-    return Status(list.status().code(), "engines.file: " + faults);
-  }
-  Config next = config_;
-  next.engines.list = *list;
-  if (Status supported = config::checkSupported(next); !supported.ok()) {
-    return supported.prefixed("engines.file " + file);
-  }
-  const EnginesConfig& engines = config_.engines;
-  const std::size_t needed = healthyNeeded(engines.minHealthy, list->size());
-  if (engines.onLoss == OnLoss::kQuarantine && needed > list->size()) {
-    return Status(Code::kInvalidArgument,
-                  "engines.min_healthy: " + std::to_string(needed) + " is more than the " +
-                      std::to_string(list->size()) + " engines of " + file);
-  }
-  const Status set = setEngines(*list);
-  return set.ok() ? set : set.prefixed("engines.file " + file);
-}
-
-Status PushSession::setEngines(const std::vector<EngineConfig>& list) {
-  const Result<EngineRoster::Change> change = roster_.set(
-      list, [this](const EngineConfig& engine) { return adapters_->makeEngine(config_, engine); });
-  if (!change.ok()) {
-    return change.status();
-  }
-  config_.engines.list = list;
-  if (!change->changed) {
-    return Status();
-  }
-  // The channel has a place for each engine of the old list.
-  adapters_->plane()->abort(Status(Code::kAborted, "the list of engines changed"));
-  roster_.channelEnded();
-  metrics_.setEngines(roster_.names());
-  if (epoch_ > 1) {
-    for (const std::string& name : change->added) {
-      log_.log(LogLevel::kInfo, "engine " + name + " is new in engines.file");
-    }
-    for (const std::string& name : change->removed) {
-      log_.log(LogLevel::kInfo,
-               "engine " + name + " is not in engines.file any more and is left as it is");
-    }
-  }
-  return Status();
-}
-
 std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& slots) const {
   std::vector<EngineStatus> list;
   for (const EngineSlot& slot : slots) {
@@ -217,18 +167,25 @@ void PushSession::noteOlderVersion(const std::string& version) {
   }
 }
 
+void PushSession::addNames(Names& names, const Manifest& manifest) {
+  std::set<std::string> all;
+  if (names != nullptr) {
+    all = *names;
+  }
+  for (const TensorSpec& tensor : manifest.tensors) {
+    all.insert(tensor.name);
+  }
+  names = std::make_shared<const std::set<std::string>>(std::move(all));
+}
+
 void PushSession::keep(PushDriver::Ending& ending, bool good) {
   roster_.keep(ending.engines, good);
   if (good) {
     lastVersion_ = ending.report.version;
-    std::set<std::string> names;
-    if (earlierNames_ != nullptr) {
-      names = *earlierNames_;
+    addNames(earlierNames_, *ending.manifest);
+    if (ending.draftManifest != nullptr) {
+      addNames(earlierDraftNames_, *ending.draftManifest);
     }
-    for (const TensorSpec& tensor : ending.manifest->tensors) {
-      names.insert(tensor.name);
-    }
-    earlierNames_ = std::make_shared<const std::set<std::string>>(std::move(names));
   }
 }
 
@@ -238,7 +195,10 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
   push.epoch = epoch_;
   push.version = request.version;
   push.marker = "pushrod-" + config_.job + "-" + common::toHex(common::randomId());
-  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n";
+  push.agreement = config::agreementText(config_) + "version: " + request.version + "\n" +
+                   "draft weights: " + (request.draftWeights != nullptr ? "yes" : "no") + "\n";
+  push.draft = request.draftWeights != nullptr;
+  push.earlierDraftNames = earlierDraftNames_;
   push.compareAgreement = [](std::string_view mine, std::string_view rank0) {
     return config::firstDifference(mine, rank0);
   };
@@ -261,7 +221,8 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
                     config_,
                     rank_,
                     adapters_->plane(),
-                    adapters_->chunks()};
+                    adapters_->chunks(),
+                    adapters_->owned()};
   driver_ = std::make_unique<PushDriver>(
       parts, std::move(push), [this, &caller, &ended](PushDriver::Ending ending) {
         const bool good = ending.report.outcome == PushOutcome::kDone ||
@@ -297,9 +258,11 @@ Result<PushReport> PushSession::push(const PushRequest& request) {
                                   adapters_->agreement(),
                                   adapters_->plane(),
                                   *request.weights,
+                                  request.draftWeights,
                                   config_.push,
                                   rank_.rank,
-                                  adapters_->chunks()});
+                                  adapters_->chunks(),
+                                  adapters_->owned()});
   Ended result;
   executor_.post([&] { begin(request, caller, result); });
   // Until the driver's end stops it: the mutex inside orders `result` before the return.
@@ -321,6 +284,8 @@ void PushSession::cancel(const Status& reason) {
     } else if (settling_) {
       // The push has its outcome; whoever orders the stop does not wait for a record.
       collector_->cut();
+    } else if (meeting_) {
+      adapters_->agreement().interrupt(epoch_, reason);
     } else {
       cancelled_.merge(reason);
     }

@@ -73,6 +73,7 @@ class Link final : public RankLink, public RecordExchange {
 
   void setPosition(const VoteKey& position) override;
   void stop(const VoteKey& key, const Status& reason) override;
+  void halt(const VoteKey& key, const Status& reason) override;
   void publishVerdict(std::uint64_t epoch, const Verdict& verdict) override;
 
   void setRecordListener(RecordListener* listener) override { records_ = listener; }
@@ -115,6 +116,7 @@ class Link final : public RankLink, public RecordExchange {
   bool handleWelcome(Id id, const LinkFrame& frame);
   bool handleBeat(Id id, const LinkFrame& frame);
   bool handleStop(Id id, const LinkFrame& frame);
+  bool handleHalt(Id id, const LinkFrame& frame);
   bool handleLost(Id id, const LinkFrame& frame);
   bool handleVerdict(Id id, const LinkFrame& frame);
 

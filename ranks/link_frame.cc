@@ -86,7 +86,7 @@ Result<LinkFrame> decodeLinkFrame(std::string_view body) {
   const std::uint8_t last = reader.u8();
   frame.part.bytes = reader.text(kMaxRecordPart);
   if (!reader.finished() || count > kMaxPositions || last > 1 ||
-      kind > static_cast<std::uint8_t>(LinkKind::kRecordEnd)) {
+      kind > static_cast<std::uint8_t>(LinkKind::kHalt)) {
     return Status(Code::kUnavailable, "a message of the rank link is malformed");
   }
   frame.kind = static_cast<LinkKind>(kind);

@@ -27,6 +27,7 @@ enum class LinkKind : std::uint8_t {
   kRecordAsk,   ///< from rank 0: what did you see of push `epoch`
   kRecordPart,  ///< towards rank 0: a piece of what `rank` saw of push `epoch`
   kRecordEnd,   ///< from rank 0: nobody need stay for push `epoch`'s flight record
+  kHalt,        ///< the pass of key cannot succeed, as rank found
 };
 
 /// One message of the rank link. Members that a kind does not use keep their defaults.

@@ -61,6 +61,8 @@ bool Link::handle(Id id, const LinkFrame& frame) {
       return greeted && handleRecordWord(id, frame);
     case LinkKind::kRecordPart:
       return greeted && handleRecordPart(id, frame);
+    case LinkKind::kHalt:
+      return greeted && handleHalt(id, frame);
   }
   return false;
 }
@@ -151,6 +153,18 @@ bool Link::handleStop(Id id, const LinkFrame& frame) {
   peers_.sendToAll(frame, id);
   if (listener_ != nullptr) {
     listener_->onStop(frame.rank, frame.key, frame.status);
+  }
+  return true;
+}
+
+bool Link::handleHalt(Id id, const LinkFrame& frame) {
+  const Peer& peer = *peers_.find(id);
+  if (!peer.above && !speaksFor(peer, frame.rank)) {
+    return false;
+  }
+  peers_.sendToAll(frame, id);
+  if (listener_ != nullptr) {
+    listener_->onHalt(frame.rank, frame.key, frame.status);
   }
   return true;
 }
@@ -259,6 +273,15 @@ void Link::stop(const VoteKey& key, const Status& reason) {
   frame.key = key;
   frame.status = reason;
   lastStop_ = frame;
+  peers_.sendToAll(frame, std::nullopt);
+}
+
+void Link::halt(const VoteKey& key, const Status& reason) {
+  LinkFrame frame;
+  frame.kind = LinkKind::kHalt;
+  frame.rank = options_.rank;
+  frame.key = key;
+  frame.status = reason;
   peers_.sendToAll(frame, std::nullopt);
 }
 

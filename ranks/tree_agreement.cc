@@ -128,6 +128,18 @@ Result<std::string> TreeAgreement::share(const VoteKey& key, std::string bytes, 
   });
 }
 
+Result<std::vector<std::string>> TreeAgreement::collect(const VoteKey& key,
+                                                        std::string bytes,
+                                                        Deadline deadline) {
+  if (rendezvous_.rank().size == 1) {
+    const Status stopped = interrupt_.reason();
+    return stopped.ok() ? Result<std::vector<std::string>>({std::move(bytes)}) : stopped;
+  }
+  return run<std::vector<std::string>>("the collection of " + key.toString(), [&](VoteTree& tree) {
+    return tree.gather(key, bytes, rendezvous_.rank().size, interrupt_, deadline);
+  });
+}
+
 void TreeAgreement::interrupt(std::uint64_t epoch, const Status& reason) noexcept {
   try {
     const std::lock_guard lock(mutex_);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <pushrod/agreement.h>
 
@@ -32,6 +33,9 @@ class TreeAgreement final : public Agreement {
   Status open(std::uint64_t epoch, Deadline deadline) override;
   Result<Verdict> vote(const VoteKey& key, const Ballot& ballot, Deadline deadline) override;
   Result<std::string> share(const VoteKey& key, std::string bytes, Deadline deadline) override;
+  Result<std::vector<std::string>> collect(const VoteKey& key,
+                                           std::string bytes,
+                                           Deadline deadline) override;
   void interrupt(std::uint64_t epoch, const Status& reason) noexcept override;
 
  private:

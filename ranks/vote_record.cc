@@ -106,7 +106,7 @@ Result<VoteRecord> decode(const RecordBytes& bytes) {
   record.digests.smallestRank = reader.i32();
   record.digests.largestRank = reader.i32();
   record.length = reader.u64();
-  if (!reader.good() || kind > static_cast<std::uint8_t>(RecordKind::kShare)) {
+  if (!reader.good() || kind > static_cast<std::uint8_t>(RecordKind::kCollect)) {
     return Status(Code::kUnavailable, "a vote record is malformed");
   }
   return record;

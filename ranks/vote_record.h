@@ -18,6 +18,7 @@ enum class RecordKind : std::uint8_t {
   kBallots,  ///< towards rank 0: what a rank and those below it say
   kVerdict,  ///< from rank 0
   kShare,    ///< from rank 0: `length` bytes follow in chunks
+  kCollect,  ///< towards rank 0: the same, of a rank and those below it
 };
 
 /// The smallest and the largest digest of some ranks, each with the lowest rank that has it.

@@ -7,6 +7,7 @@
 
 #include "ranks/rendezvous.h"
 #include "ranks/tree_place.h"
+#include "ranks/wire.h"
 
 namespace pushrod::ranks {
 
@@ -276,6 +277,92 @@ Result<std::string> VoteTree::share(const VoteKey& key,
     return status;
   }
   return bytes;
+}
+
+Result<std::string> VoteTree::takeBytes(Lane& child,
+                                        const VoteKey& key,
+                                        Interrupt& interrupt,
+                                        Deadline deadline) {
+  const auto header = take(child, RecordKind::kCollect, key, interrupt, deadline);
+  if (!header) {
+    return header.status();
+  }
+  if (header->length > kMaxShare) {
+    return Status(Code::kUnavailable,
+                  "rank " + std::to_string(child.peer) + " sends more bytes than allowed");
+  }
+  Status status = ask(child);
+  std::string bytes(static_cast<std::size_t>(header->length), '\0');
+  for (std::size_t begin = 0; status.ok() && begin < bytes.size(); begin += kChunk) {
+    status = pairs_->receive(*chunkBuffer_, child.peer, kChunkSlot, 0, kChunk);
+    if (status.ok()) {
+      status = pairs_->awaitReceived(*chunkBuffer_, child.peer, interrupt, deadline);
+    }
+    if (status.ok()) {
+      std::memcpy(bytes.data() + begin, chunk_.data(), std::min(kChunk, bytes.size() - begin));
+    }
+  }
+  return status.ok() ? Result<std::string>(std::move(bytes)) : status;
+}
+
+Status VoteTree::passBytes(const VoteKey& key,
+                           const std::string& bytes,
+                           Interrupt& interrupt,
+                           Deadline deadline) {
+  VoteRecord header;
+  header.kind = RecordKind::kCollect;
+  header.key = key;
+  header.length = bytes.size();
+  Status status = pass(*parent_, header);
+  if (status.ok()) {
+    status = pairs_->awaitSent(*parent_->outBuffer, parent_->peer, interrupt, deadline);
+  }
+  for (std::size_t begin = 0; status.ok() && begin < bytes.size(); begin += kChunk) {
+    std::memcpy(chunk_.data(), bytes.data() + begin, std::min(kChunk, bytes.size() - begin));
+    status = pairs_->send(*chunkBuffer_, parent_->peer, kChunkSlot, 0, kChunk);
+    if (status.ok()) {
+      status = pairs_->awaitSent(*chunkBuffer_, parent_->peer, interrupt, deadline);
+    }
+  }
+  return status;
+}
+
+Result<std::vector<std::string>> VoteTree::gather(const VoteKey& key,
+                                                  const std::string& bytes,
+                                                  int size,
+                                                  Interrupt& interrupt,
+                                                  Deadline deadline) {
+  WireWriter mine;
+  if (!bytes.empty()) {
+    mine.i32(rank_);
+    mine.text(bytes, kMaxShare);
+  }
+  std::string all = mine.take();
+  for (const auto& child : children_) {
+    auto theirs = takeBytes(*child, key, interrupt, deadline);
+    if (!theirs) {
+      return theirs.status();
+    }
+    all += *theirs;
+  }
+  if (all.size() > kMaxShare) {
+    return Status(Code::kInvalidArgument, "the ranks send more than 64 MiB to rank 0");
+  }
+  if (!isRoot()) {
+    const Status passed = passBytes(key, all, interrupt, deadline);
+    return passed.ok() ? Result<std::vector<std::string>>(std::vector<std::string>()) : passed;
+  }
+  std::vector<std::string> list(static_cast<std::size_t>(size));
+  WireReader reader(all);
+  while (reader.good() && !reader.finished()) {
+    const int rank = reader.i32();
+    std::string text = reader.text(kMaxShare);
+    if (!reader.good() || rank < 0 || rank >= size) {
+      return Status(Code::kUnavailable, "what the ranks send to rank 0 is malformed");
+    }
+    list[static_cast<std::size_t>(rank)] = std::move(text);
+  }
+  return list;
 }
 
 }  // namespace pushrod::ranks

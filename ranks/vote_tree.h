@@ -45,6 +45,13 @@ class VoteTree {
                             Interrupt& interrupt,
                             Deadline deadline);
 
+  /// Every rank's bytes on rank 0, by rank; elsewhere an empty list.
+  Result<std::vector<std::string>> gather(const VoteKey& key,
+                                          const std::string& bytes,
+                                          int size,
+                                          Interrupt& interrupt,
+                                          Deadline deadline);
+
   void abort() noexcept { pairs_->abort(); }
 
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
@@ -95,6 +102,15 @@ class VoteTree {
                              Interrupt& interrupt,
                              Deadline deadline,
                              std::optional<Duration> handOver);
+  /// What a child and those below it say.
+  Result<std::string> takeBytes(Lane& child,
+                                const VoteKey& key,
+                                Interrupt& interrupt,
+                                Deadline deadline);
+  Status passBytes(const VoteKey& key,
+                   const std::string& bytes,
+                   Interrupt& interrupt,
+                   Deadline deadline);
   Status handDown(const VoteRecord& record, Interrupt& interrupt, Deadline deadline);
   Status handDownChunk(Interrupt& interrupt, Deadline deadline);
 

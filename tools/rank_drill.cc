@@ -79,6 +79,7 @@ RankResult RankRunner::drillPush(const DrillPush& push) {
   mendGather();
   ProcessFaults faults(options_.folder, rank_.rank);
   DrillSource source(plan_, push, *gather_, faults);
+  DrillSource draft(plan_, push, *gather_, faults, true);
   std::optional<ProgressLine> line;
   if (rank_.rank == 0 && ProgressLine::wanted()) {
     line.emplace();
@@ -86,6 +87,7 @@ RankResult RankRunner::drillPush(const DrillPush& push) {
   PushRequest request;
   request.version = push.version;
   request.weights = &source;
+  request.draftWeights = push.draft ? &draft : nullptr;
   request.onPhase = [&source](Phase phase, int /*attempt*/) { return source.enter(phase); };
   if (line) {
     request.progress = [&line](const PushProgress& progress) { line->update(progress); };

@@ -39,6 +39,9 @@ class Model {
   /// checkpoint tells what belongs to a layer, layers are rebuilt when the session ends.
   Model(const Profile& profile, const InitialContent& initial, bool wholeLists = true);
 
+  /// What the constructor was told has changed: with several sources an update brings a part.
+  void setWholeLists(bool wholeLists) { wholeLists_ = wholeLists; }
+
   /// A session begins: parameters become placeholders.
   void begin();
   /// Learns names that an update announces where no checkpoint fixed them.

@@ -167,6 +167,11 @@ WorkerReply Worker::initTcp(const json::value& value) {
   if (rank < 0 || rank > UINT32_MAX) {
     return raise("worker rank " + std::to_string(rank) + " is out of range");
   }
+  {
+    const std::lock_guard lock(stateMutex_);
+    mainModel_.setWholeLists(info->sources.size() == 1);
+    draftModel_.setWholeLists(info->sources.size() == 1);
+  }
   const Status joined = receiver_.join(*info, static_cast<std::uint32_t>(rank));
   shared_.journal->write("joined",
                          {{"worker", place_.index},

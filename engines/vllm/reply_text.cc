@@ -86,8 +86,11 @@ struct Refusal {
   bool from023;
 };
 
-constexpr std::array<Refusal, 6> kRefusals = {{
+constexpr std::array<Refusal, 8> kRefusals = {{
     {CallKind::kStart, "already active", true, true},
+    // P31: neither comes with a resend.
+    {CallKind::kStart, "no draft model", true, true},
+    {CallKind::kStart, "does not support draft model weight updates", true, true},
     {CallKind::kUpdate, "must be called before update_weights", true, true},
     {CallKind::kFinish, "must be called before finish_weight_update", true, false},
     {CallKind::kFinish, "without a matching start_weight_update", false, true},

@@ -107,7 +107,7 @@ EngineRequest requestFor(const Call& call, const PushConfig& push) {
       return postWrapped(name, "init_info", call);
     case CallKind::kStart:
       // 0.22 to 0.24 refuse an empty body, later releases do not read it.
-      return postBody(name, "{}");
+      return postBody(call.draft ? "start_draft_weight_update" : name, "{}");
     case CallKind::kUpdate:
       return postWrapped(name, "update_info", call);
     case CallKind::kFinish:

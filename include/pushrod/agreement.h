@@ -20,7 +20,15 @@ struct VoteKey {
   Phase phase = Phase::kIdle;
   std::uint32_t step = 0;  ///< counts the collectives of one phase and attempt
 
+  /// Where steps of the draft model's session begin to count: its phases have the target's names.
+  static constexpr std::uint32_t kDraftStep = std::uint32_t{1} << 28U;
+
   auto operator<=>(const VoteKey&) const = default;
+
+  [[nodiscard]] bool ofDraft() const { return (step & kDraftStep) != 0; }
+
+  /// "step 3", or "step 3 of the draft model".
+  [[nodiscard]] std::string stepText() const;
   [[nodiscard]] std::string toString() const;
 };
 
@@ -52,9 +60,10 @@ struct Verdict {
   int failingCount = 0;      ///< how many there are
 };
 
-/// Agreement of all trainer ranks: small votes and one-to-all texts over a tree, with interruption.
-/// vote, share and open block the calling thread (one at a time); interrupt is for any other
-/// thread. Every call ends by its deadline (plus one poll interval), whatever other ranks do.
+/// Agreement of all trainer ranks: small votes, one-to-all and all-to-one texts over a tree, with
+/// interruption. vote, share, collect and open block the calling thread (one at a time); interrupt
+/// is for any other thread. Every call ends by its deadline (plus one poll interval), whatever
+/// other ranks do.
 class Agreement {
  public:
   Agreement() = default;
@@ -71,6 +80,10 @@ class Agreement {
   virtual Result<Verdict> vote(const VoteKey& key, const Ballot& ballot, Deadline deadline) = 0;
   /// Rank 0's bytes on every rank. `bytes` is ignored on the others. At most 64 MiB.
   virtual Result<std::string> share(const VoteKey& key, std::string bytes, Deadline deadline) = 0;
+  /// Every rank's bytes on rank 0, by rank; an empty list on the others. At most 64 MiB together.
+  virtual Result<std::vector<std::string>> collect(const VoteKey& key,
+                                                   std::string bytes,
+                                                   Deadline deadline) = 0;
   /// Ends the current or the next call of push `epoch` with `reason`, its open() included even if
   /// that has not begun. Sticky until the open() of another push. Any thread, never blocks.
   virtual void interrupt(std::uint64_t epoch, const Status& reason) noexcept = 0;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pushrod/config.h>
 #include <pushrod/rank.h>
@@ -27,12 +28,15 @@ struct PushProgress {
 struct PushRequest {
   std::string version;              ///< opaque, not empty
   WeightSource* weights = nullptr;  ///< must outlive push()
+  /// The draft model's pass, in the same push after the target's: both or none are published, and a
+  /// resend is of both. Null: the push is of the target alone. Must outlive push().
+  WeightSource* draftWeights = nullptr;
   /// Called on Pushrod's control thread, at most every 100 ms; must return at once.
   std::function<void(const PushProgress&)> progress = {};
   /// Called on the thread that called push() as this rank enters a phase: before its work there or,
   /// where it has none, before its vote (in `check` once the ranks have met). A failure becomes
   /// this rank's own failure in that phase. The push waits for it; when it must end meanwhile,
-  /// `weights->abort()` is called, also outside its own calls. An exception becomes `internal`.
+  /// the source's abort() is called, also outside its own calls. An exception becomes `internal`.
   std::function<Status(Phase phase, int attempt)> onPhase = {};
 };
 
@@ -62,6 +66,14 @@ class PushCoordinator {
   PushCoordinator(const PushCoordinator&) = delete;
   PushCoordinator& operator=(const PushCoordinator&) = delete;
 
+  /// The ranks meet, within timeouts.connect: a collective over all of them, which the first push
+  /// does too. A trainer that calls it early learns early which rank is missing. No engine is
+  /// contacted.
+  Status connect();
+  /// Replaces engines.list before the next push. Only rank 0's call counts; on others it does
+  /// nothing. Refused during a push, with engines.file, and for a transport that no engine of the
+  /// configuration uses; the engines then stay as they were. What left the list is left as it is.
+  Status setEngines(const std::vector<EngineConfig>& engines);
   /// One push, a collective over all ranks. Returns by timeouts.push. The report of a failed or
   /// refused push is in the result, not an error; an error means that no push was made or that its
   /// verdict could not be learnt here (code unavailable: outcome unknown).

@@ -82,6 +82,7 @@ struct Call {
   std::string version;      ///< kSetVersion, kFinish
   bool hasVersion = false;  ///< kFinish: send the version
   std::string tag = {};     ///< kWake: what to wake, "weights" or "kv_cache"
+  bool draft = false;       ///< kStart: a session of the draft model (/start_draft_weight_update)
 };
 
 /// The one classified answer to a Call.

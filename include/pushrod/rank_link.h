@@ -19,6 +19,9 @@ class RankLinkListener {
   /// Rank `rank` failed inside the collective named by `key` and will not finish it: interrupt
   /// ours.
   virtual void onStop(int rank, const VoteKey& key, const Status& reason) = 0;
+  /// The pass of `key` cannot succeed any more, as rank `rank` found: what this rank sends in it
+  /// ends. Its gathers go on to the next vote.
+  virtual void onHalt(int rank, const VoteKey& key, const Status& reason) = 0;
   /// Rank `rank` is gone: its connection closed or it was silent for longer than
   /// timeouts.agreement.
   virtual void onLost(int rank, const Status& reason) = 0;
@@ -45,6 +48,8 @@ class RankLink {
   virtual void setPosition(const VoteKey& position) = 0;
   /// Tells every other rank that this one failed inside `key`.
   virtual void stop(const VoteKey& key, const Status& reason) = 0;
+  /// Tells every other rank that the pass of `key` cannot succeed, so that all that send end it.
+  virtual void halt(const VoteKey& key, const Status& reason) = 0;
   /// Rank 0 only: its final word, to every rank still connected.
   virtual void publishVerdict(std::uint64_t epoch, const Verdict& verdict) = 0;
 };

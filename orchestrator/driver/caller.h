@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pushrod/agreement.h>
 #include <pushrod/tensor.h>
@@ -22,23 +23,33 @@ struct CallerRequest {
   Ballot ballot;      ///< kVote
   std::string bytes;  ///< kShare, kPrepare: what rank 0 says
   Deadline deadline = Deadline::never();
-  std::shared_ptr<const Manifest> manifest;  ///< kPrepare, kSourceBegin: what will be passed
+  std::shared_ptr<const Manifest> manifest;       ///< kPrepare, kSourceBegin: what will be passed
+  std::shared_ptr<const Manifest> draftManifest;  ///< kPrepare: what follows it; null: nothing
+  bool draft = false;                             ///< of the draft model's source
   bool hashes = false;  ///< kSourceBegin: SHA-256 of what is put, for the engines' own
+  /// kPrepare, kChannelOpen, where several ranks send: rank 0's `invitation` goes to all, and what
+  /// they answer comes back to it. A kChannelOpen that exchanges opens nothing yet.
+  bool exchange = false;
+  std::string invitation;
 };
 
 /// What became of it; `status` is ok when it was done.
 struct CallerResult {
   Status status;
-  Verdict verdict;                           ///< kVote
-  std::string bytes;                         ///< kShare, kPrepare: rank 0's text
-  std::shared_ptr<const Manifest> manifest;  ///< kSourceManifest
-  bool end = false;                          ///< kSourceNext: the pass is over
+  Verdict verdict;                                ///< kVote
+  std::string bytes;                              ///< kShare, kPrepare: rank 0's text
+  std::shared_ptr<const Manifest> manifest;       ///< kSourceManifest
+  std::shared_ptr<const Manifest> draftManifest;  ///< the same; null: there is no draft
+  bool end = false;                               ///< kSourceNext: the pass is over
   /// kSourceNext: the tensor was gathered, but is not the one declared. `status` is ok then.
   Status mismatch;
-  Status prepared;                  ///< kPrepare: what this rank's own first buffers came to
-  std::uint64_t bytesGathered = 0;  ///< kSourceNext
-  std::string note;                 ///< kSourceNext at the end: a remark worth one warning
-  std::uint64_t copy = 0;           ///< kSourceNext: digest of the tensor, with check_replicas
+  bool exchange = false;             ///< this was an exchange
+  std::string invitation;            ///< of it: rank 0's text
+  std::vector<std::string> answers;  ///< of it, on rank 0: what each rank answers
+  Status prepared;                   ///< kPrepare: what this rank's own first buffers came to
+  std::uint64_t bytesGathered = 0;   ///< kSourceNext
+  std::string note;                  ///< kSourceNext at the end: a remark worth one warning
+  std::uint64_t copy = 0;            ///< kSourceNext: digest of the tensor, with check_replicas
   std::shared_ptr<const common::ContentDigests> digests;  ///< kPlaneFlush, with `hashes`
 };
 

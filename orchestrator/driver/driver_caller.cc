@@ -5,8 +5,6 @@
 #include "common/hash.h"
 #include "orchestrator/driver/push_driver.h"
 #include "orchestrator/fsm/decide.h"
-#include "transports/chunk_plan.h"
-#include "transports/manifest_check.h"
 
 namespace pushrod::orchestrator {
 
@@ -105,10 +103,17 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
       return;
     case ActionKind::kSourceManifest:
       if (result.status.ok()) {
-        result.status = takeManifest(std::move(result.manifest));
+        result.status = takeManifest(result);
       }
       break;
+    case ActionKind::kSourceBegin:
+      counting_ = true;
+      break;
     case ActionKind::kChannelOpen:
+      if (result.exchange) {
+        onExchanged(result);
+        return;
+      }
       if (result.status.ok()) {
         parts_.observer.onChannel(true);
       }
@@ -119,36 +124,13 @@ void PushDriver::onCaller(ActionKind kind, Stage stage, CallerResult result) {
   feed(Event{EventKind::kLocalDone, result.status.ok() ? Status() : mine(result.status), {}});
 }
 
-Status PushDriver::takeManifest(std::shared_ptr<const Manifest> manifest) {
-  manifest_ = std::move(manifest);
-  manifestText_ = transports::manifestText(*manifest_);
-  manifestDigest_ = common::fnv1a(manifestText_);
-  parts_.observer.onManifest(manifest_->tensors.size(), manifest_->bytes());
-  parts_.observer.onDeclared(manifest_);
-  if (push_.earlierNames == nullptr || parts_.config.push.partial) {
-    return Status();
-  }
-  // Engines take a short stream with 200 and serve a mixed model (P18).
-  std::set<std::string> missing = *push_.earlierNames;
-  for (const TensorSpec& tensor : manifest_->tensors) {
-    missing.erase(tensor.name);
-  }
-  if (missing.empty()) {
-    return Status();
-  }
-  return Status(Code::kInvalidArgument,
-                "the manifest lacks " + std::to_string(missing.size()) +
-                    " tensors that an earlier push of this job had, first " + *missing.begin() +
-                    "; add them, or set push.partial: true",
-                Outcome::kNotSent);
-}
-
 void PushDriver::onItem(const CallerResult& result, Stage stage) {
   if (!result.status.ok()) {
     feed(Event{EventKind::kSourceFailed, mine(result.status), {}});
     return;
   }
-  const std::uint64_t declared = manifest_->tensors.size();
+  const Manifest& manifest = *passManifest();
+  const std::uint64_t declared = manifest.tensors.size();
   if (result.end) {
     if (!result.note.empty()) {
       parts_.observer.onNote(result.note);
@@ -158,7 +140,7 @@ void PushDriver::onItem(const CallerResult& result, Stage stage) {
       early = mine(Status(Code::kDataMismatch,
                           "the source ended after " + std::to_string(state_.tensors) + " of " +
                               std::to_string(declared) + " tensors; missing first: " +
-                              manifest_->tensors[state_.tensors].describe(),
+                              manifest.tensors[state_.tensors].describe(),
                           Outcome::kNotSent));
     }
     feed(Event{EventKind::kSourceEnd, early, {}});
@@ -166,7 +148,8 @@ void PushDriver::onItem(const CallerResult& result, Stage stage) {
   }
   copies_.push_back(result.copy);
   passBytes_ += result.bytesGathered;
-  parts_.observer.onTensor(state_.tensors + 1, passBytes_);
+  const std::uint64_t before = state_.draft ? manifest_->tensors.size() : 0;
+  parts_.observer.onTensor(before + state_.tensors + 1, passBytes_);
   feed(Event{EventKind::kSourceItem, result.mismatch.ok() ? Status() : mine(result.mismatch), {}});
 }
 
@@ -193,6 +176,11 @@ void PushDriver::startVote() {
   request.ballot.status = state_.local;
   if (state_.stage == Stage::kConfigVote && !push_.refusal.ok()) {
     request.ballot.status.merge(mine(push_.refusal));
+  }
+  if (parts_.owned != nullptr && !state_.local.ok() &&
+      (state_.phase == Phase::kStream || state_.phase == Phase::kAgree)) {
+    // An engine that reads from this rank must not wait for what will not come.
+    abortChannel(state_.local);
   }
   request.ballot.digest = digest();
   request.ballot.stopped = state_.stopPass;
@@ -296,9 +284,7 @@ void PushDriver::onShared(const CallerResult& result) {
       }
     }
   } else if (!state_.leader && result.bytes != manifestText_) {
-    Result<Manifest> theirs = transports::parseManifestText(result.bytes);
-    difference = theirs.ok() ? transports::firstManifestDifference(*manifest_, *theirs)
-                             : theirs.status().message();
+    difference = differenceFrom(result.bytes);
   } else if (state_.leader) {
     // Rank 0 has nothing to compare with; the rank that differs says so in the vote.
     feed(Event{EventKind::kLocalDone, Status(), {}});
@@ -309,76 +295,6 @@ void PushDriver::onShared(const CallerResult& result) {
                  ? Status()
                  : mine(Status(Code::kInvalidArgument, difference, Outcome::kNotSent)),
              {}});
-}
-
-Result<Plan> PushDriver::makePlan() {
-  if (push_.earlierNames == nullptr) {
-    // Once in a job's life is enough.
-    noteDtypes();
-  }
-  Plan plan;
-  for (const std::size_t end : transports::stepEnds(*manifest_, parts_.config.transport.buffer)) {
-    plan.steps.push_back(end);
-  }
-  if (Status planned = planChunks(plan); !planned.ok()) {
-    return planned;
-  }
-  const auto& slots = runner_.slots();
-  if (std::all_of(slots.begin(), slots.end(), [this](const EngineSlot& slot) {
-        return takesChunks(slot);
-      })) {
-    return plan;
-  }
-  Result<std::string> body = parts_.plane->updateInfo(*manifest_);
-  if (!body.ok()) {
-    return body.status();
-  }
-  // Encoded once, shared by all engines.
-  const auto shared = std::make_shared<const std::string>(std::move(*body));
-  for (EngineSlot& slot : runner_.slots()) {
-    slot.facts.updateBody = shared;
-  }
-  return plan;
-}
-
-/// With a `refusal` it only takes part, so that the others need not wait.
-void PushDriver::startPrepare(const Status& refusal) {
-  CallerRequest request;
-  request.kind = ActionKind::kPrepare;
-  request.key = key();
-  request.deadline = voteDeadline();
-  request.manifest = manifest_;
-  prepareError_ = refusal;
-  if (state_.leader && refusal.ok()) {
-    Result<Plan> plan = makePlan();
-    const Status announced = plan.ok() ? announceChannel() : plan.status();
-    if (announced.ok()) {
-      request.bytes = plan->encode();
-    } else {
-      prepareError_ = mine(announced);
-    }
-  }
-  call(std::move(request));
-}
-
-void PushDriver::onPrepared(const CallerResult& result) {
-  if (!result.status.ok()) {
-    holdLostVote(mine(result.status));
-    return;
-  }
-  Status status = prepareError_;
-  if (!result.prepared.ok()) {
-    status.merge(mine(result.prepared));
-  }
-  Result<Plan> plan = Plan::decode(result.bytes, manifest_->tensors.size());
-  if (plan.ok()) {
-    state_.steps = plan->steps;
-    state_.packs = !state_.leader && plan->packs(parts_.rank.rank);
-    parts_.observer.onPlan(state_.steps, state_.packs);
-  } else {
-    status.merge(mine(plan.status()));
-  }
-  feed(Event{EventKind::kLocalDone, status, {}});
 }
 
 }  // namespace pushrod::orchestrator

@@ -26,10 +26,36 @@ void PushDriver::takeChannelSlots() {
   }
 }
 
+ChannelSpec PushDriver::channelSpec() {
+  ChannelSpec spec;
+  spec.epoch = push_.epoch;
+  for (const std::size_t i : channelSlots_) {
+    EngineSlot& slot = runner_.slots()[i];
+    PlaneEngine engine;
+    engine.name = slot.client->name();
+    engine.url = slot.client->url();
+    engine.workers = slot.ledger.identity == nullptr ? 1 : slot.ledger.identity->worldSize;
+    engine.dpGroup = parts_.config.engines.list.size() > i ? parts_.config.engines.list[i].dpGroup
+                                                           : std::string();
+    spec.engines.push_back(std::move(engine));
+    if (slot.ledger.channel == ChannelState::kReady) {
+      slot.ledger.channel = ChannelState::kDead;
+    }
+  }
+  return spec;
+}
+
+void PushDriver::takeInitBodies(std::vector<std::string> bodies) {
+  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
+    runner_.slots()[channelSlots_[place]].facts.initBody =
+        std::make_shared<const std::string>(std::move(bodies[place]));
+  }
+  announced_ = true;
+}
+
 /// Does nothing where the last push's channel can be used again.
 Status PushDriver::announceChannel() {
-  auto& slots = runner_.slots();
-  for (EngineSlot& slot : slots) {
+  for (EngineSlot& slot : runner_.slots()) {
     slot.facts.initBody = nullptr;
   }
   takeChannelSlots();
@@ -37,34 +63,19 @@ Status PushDriver::announceChannel() {
     return Status();
   }
   parts_.plane->abort(Status(Code::kAborted, "the channel is built anew"));
-  ChannelSpec spec;
-  spec.epoch = push_.epoch;
-  for (const std::size_t i : channelSlots_) {
-    Ledger& ledger = slots[i].ledger;
-    PlaneEngine engine;
-    engine.name = slots[i].client->name();
-    engine.url = slots[i].client->url();
-    engine.workers = ledger.identity == nullptr ? 1 : ledger.identity->worldSize;
-    engine.dpGroup = parts_.config.engines.list.size() > i ? parts_.config.engines.list[i].dpGroup
-                                                           : std::string();
-    spec.engines.push_back(std::move(engine));
-    if (ledger.channel == ChannelState::kReady) {
-      ledger.channel = ChannelState::kDead;
-    }
-  }
-  Result<std::vector<std::string>> bodies = parts_.plane->announce(spec);
+  Result<std::vector<std::string>> bodies = parts_.plane->announce(channelSpec());
   if (!bodies.ok()) {
     return bodies.status();
   }
-  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
-    slots[channelSlots_[place]].facts.initBody =
-        std::make_shared<const std::string>(std::move((*bodies)[place]));
-  }
-  announced_ = true;
+  takeInitBodies(std::move(*bodies));
   return Status();
 }
 
 void PushDriver::openChannel() {
+  if (parts_.owned != nullptr) {
+    openWithSources();
+    return;
+  }
   Status status;
   if (state_.leader && !announced_) {
     // The resend, or a channel that broke since prepare.
@@ -79,12 +90,65 @@ void PushDriver::openChannel() {
     return;
   }
   // Followers have nothing to open, nor has rank 0 where the channel is sound.
+  endOpening(status);
+}
+
+void PushDriver::endOpening(const Status& status) {
   parts_.executor.post(
       [this, status = status.ok() ? status : mine(status), alive = std::weak_ptr<int>(alive_)] {
         if (!alive.expired()) {
           feed(Event{EventKind::kLocalDone, status, {}});
         }
       });
+}
+
+void PushDriver::abortChannel(const Status& reason) {
+  if (parts_.plane != nullptr) {
+    countBytes();
+    parts_.plane->abort(reason);
+    announced_ = false;
+    parts_.observer.onChannel(false);
+  }
+  for (EngineSlot& slot : runner_.slots()) {
+    if (slot.ledger.channel == ChannelState::kReady) {
+      slot.ledger.channel = ChannelState::kDead;
+    }
+  }
+  // No further chunk will be packed; those that are being read are read to their end.
+  runner_.endHolding(reason);
+}
+
+/// The plane counts from the pass's begin; what is new since the last look is reported once.
+void PushDriver::countBytes() {
+  if (!counting_) {
+    return;
+  }
+  std::uint64_t fresh = 0;
+  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
+    const std::size_t engine = channelSlots_[place];
+    const std::uint64_t sent = bytesBefore_[engine] + parts_.plane->bytesSent(place);
+    std::uint64_t& known = engineBytes_[engine];
+    if (sent > known) {
+      fresh += sent - known;
+      known = sent;
+    }
+  }
+  if (fresh > 0) {
+    parts_.observer.onBytes(fresh);
+  }
+}
+
+std::uint64_t PushDriver::bytesSent(std::size_t engine) const {
+  if (!counting_) {
+    return 0;
+  }
+  std::uint64_t sent = engineBytes_[engine] - bytesBefore_[engine];
+  for (std::size_t place = 0; parts_.plane != nullptr && place < channelSlots_.size(); ++place) {
+    if (channelSlots_[place] == engine) {
+      sent = std::max(sent, parts_.plane->bytesSent(place));
+    }
+  }
+  return sent;
 }
 
 }  // namespace pushrod::orchestrator

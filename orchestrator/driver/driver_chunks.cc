@@ -13,14 +13,14 @@ bool PushDriver::takesChunks(const EngineSlot& slot) const {
 }
 
 /// Their cuts decide the steps, also where other engines take one stream.
-Status PushDriver::planChunks(Plan& plan) {
+Status PushDriver::planChunks(Plan& plan, const Manifest& manifest) {
   auto& slots = runner_.slots();
   if (std::none_of(slots.begin(), slots.end(), [this](const EngineSlot& slot) {
         return takesChunks(slot);
       })) {
     return {};
   }
-  Result<transports::ChunkPass> pass = parts_.chunks->plan(*manifest_);
+  Result<transports::ChunkPass> pass = parts_.chunks->plan(manifest);
   if (!pass.ok()) {
     return pass.status();
   }
@@ -41,13 +41,17 @@ Status PushDriver::planChunks(Plan& plan) {
 void PushDriver::expectChunks() {
   std::vector<std::string> names;
   for (EngineSlot& slot : runner_.slots()) {
-    slot.facts.chunksReady = 0;
+    // An owner's run is read as it is sent; only chunks must be packed first.
+    slot.facts.chunksReady = parts_.owned != nullptr ? 1 : 0;
     if (slot.facts.chunkBodies != nullptr && !slot.ledger.dropped) {
       names.push_back(slot.client->name());
     }
   }
   if (parts_.chunks != nullptr) {
     parts_.chunks->expect(names);
+  }
+  if (parts_.owned != nullptr) {
+    parts_.owned->expect(names);
   }
 }
 
@@ -59,13 +63,19 @@ void PushDriver::releaseChunks() {
     return;
   }
   for (EngineSlot& slot : runner_.slots()) {
-    slot.facts.chunksReady = last ? state_.steps.size() : state_.stepIndex;
+    slot.facts.chunksReady = last ? state_.passSteps().size() : state_.stepIndex;
   }
   runner_.release();
 }
 
 void PushDriver::countChunk(const EngineSlot& slot, const Call& call, const Reply& reply) {
-  if (call.kind == CallKind::kUpdate && reply.status.ok() && slot.facts.chunkBodies != nullptr) {
+  if (call.kind != CallKind::kUpdate || !reply.status.ok() || slot.facts.chunkBodies == nullptr) {
+    return;
+  }
+  if (parts_.owned != nullptr) {
+    parts_.owned->answered(slot.client->name(), slot.ledger.chunksDone);
+    releaseRun();
+  } else {
     parts_.chunks->answered(slot.client->name(), slot.ledger.chunksDone);
   }
 }

@@ -15,6 +15,10 @@ bool hasChecker(const EngineSlot& slot) {
   return slot.ledger.identity != nullptr && slot.ledger.identity->features.hasChecker;
 }
 
+/// Why an engine whose target is as it must be counts as not compared.
+constexpr std::string_view kNoDraftDigests =
+    "its target is as it was sent, but /weight_checker tells nothing of the draft model";
+
 /// Engines that must hold the same, sorted by what they say: each group's digests are equal.
 using Groups = std::vector<std::vector<std::size_t>>;
 
@@ -57,7 +61,7 @@ bool PushDriver::checksumsDue() const {
          (state_.attempt > 1 || (push_.epoch - 1) % every == 0);
 }
 
-/// A pass begins.
+/// The target's pass begins; engines tell digests of their main model only.
 void PushDriver::expectContent() {
   for (EngineSlot& slot : runner_.slots()) {
     slot.facts.checksums = checksumsDue();
@@ -68,7 +72,8 @@ void PushDriver::expectContent() {
 /// Hashing costs time: only where an engine can be compared.
 bool PushDriver::mustHash() const {
   const auto& slots = runner_.slots();
-  return checksumsDue() && std::any_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
+  return checksumsDue() && !state_.draft &&
+         std::any_of(slots.begin(), slots.end(), [](const EngineSlot& slot) {
            return !slot.ledger.dropped && hasChecker(slot) && slot.ledger.identity->worldSize == 1;
          });
 }
@@ -130,13 +135,15 @@ Status PushDriver::blameCopy(std::size_t engine, std::size_t other) {
 std::vector<std::string> PushDriver::contentNotes() const {
   std::vector<std::string> notes;
   for (const EngineSlot& slot : runner_.slots()) {
-    if (!slot.ledger.dropped && contentOf(slot) == "not_comparable") {
-      notes.push_back("the content of engine " + slot.client->name() + " is not compared: " +
-                      (hasChecker(slot) ? slot.ledger.proofText
-                                        : "release " + slot.ledger.identity->release +
-                                              " has no /weight_checker, "
-                                              "which came with 0.32"));
+    if (slot.ledger.dropped || contentOf(slot) != "not_comparable") {
+      continue;
     }
+    const bool targetIs = slot.ledger.proof == Proof::kProved || slot.ledger.proof == Proof::kEqual;
+    notes.push_back("the content of engine " + slot.client->name() + " is not compared: " +
+                    (targetIs           ? std::string(kNoDraftDigests)
+                     : hasChecker(slot) ? slot.ledger.proofText
+                                        : "release " + slot.ledger.identity->release +
+                                              " has no /weight_checker, which came with 0.32"));
   }
   return notes;
 }
@@ -145,9 +152,9 @@ std::vector<std::string> PushDriver::contentNotes() const {
 std::optional<std::string> PushDriver::contentOf(const EngineSlot& slot) const {
   switch (slot.ledger.proof) {
     case Proof::kProved:
-      return "proved";
+      return slot.facts.withDraft ? "not_comparable" : "proved";
     case Proof::kEqual:
-      return "equal";
+      return slot.facts.withDraft ? "not_comparable" : "equal";
     case Proof::kNotComparable:
       return "not_comparable";
     case Proof::kNone:

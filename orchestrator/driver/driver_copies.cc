@@ -44,8 +44,8 @@ std::string PushDriver::compareCopies(const std::string& rank0) {
   if (place >= copies_.size()) {
     return "its copies of a step's tensors are fewer than rank 0's";
   }
-  return "its copy of tensor " + std::to_string(index) + " '" +
-         manifest_->tensors[index].describe() +
+  return std::string("its copy of ") + (state_.draft ? "the draft model's " : "") + "tensor " +
+         std::to_string(index) + " '" + passManifest()->tensors[index].describe() +
          "' holds other values than rank 0's, though all ranks gather the same; bring the ranks' "
          "parameters back in step";
 }

@@ -88,7 +88,7 @@ std::string PushDriver::bytesText() const {
       return text + ", and others";
     }
     const int workers = slot.ledger.identity == nullptr ? 1 : slot.ledger.identity->worldSize;
-    const std::uint64_t declared = manifest_->bytes() * static_cast<std::uint64_t>(workers);
+    const std::uint64_t declared = passManifest()->bytes() * static_cast<std::uint64_t>(workers);
     text += (text.empty() ? "" : ", ") + name + ": " +
             std::to_string(parts_.plane->bytesSent(place)) + " of " + std::to_string(declared) +
             " bytes sent";

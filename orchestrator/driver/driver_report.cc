@@ -10,7 +10,14 @@ namespace pushrod::orchestrator {
 
 namespace {
 
-std::string contentWord(const Ledger& ledger) {
+/// Whether its last session was the push's last one, of the draft where there is one.
+bool wholePush(const Ledger& ledger, const PushFacts& facts) {
+  const bool last = !facts.withDraft || (ledger.draftOpen && !ledger.needsEmptyDraft);
+  return last && ledger.content == Content::kComplete && ledger.session == Session::kClosed &&
+         !ledger.needsEmpty;
+}
+
+std::string contentWord(const Ledger& ledger, const PushFacts& facts) {
   if (ledger.reach == Reach::kLost || (ledger.dropped && ledger.silent)) {
     return "lost";
   }
@@ -20,8 +27,7 @@ std::string contentWord(const Ledger& ledger) {
   if (ledger.proved) {
     return "current";
   }
-  if (ledger.content == Content::kComplete && ledger.session == Session::kClosed &&
-      !ledger.needsEmpty) {
+  if (wholePush(ledger, facts)) {
     return "unproved";
   }
   if (ledger.reach == Reach::kUnknown || (ledger.silent && ledger.startSent)) {
@@ -85,7 +91,7 @@ EngineReport PushDriver::engineReport(const EngineSlot& slot, std::size_t index)
   EngineReport report;
   report.name = slot.client->name();
   report.url = slot.client->url();
-  report.outcome = contentWord(ledger);
+  report.outcome = contentWord(ledger, slot.facts);
   if (ledger.label != Label::kUnknown) {
     report.version = ledger.labelText;
   }
@@ -159,8 +165,8 @@ PushReport PushDriver::buildReport() const {
     report.pausedSeconds = std::chrono::duration<double>(until - pauseFirst_).count();
   }
   if (manifest_ != nullptr) {
-    report.bytes = manifest_->bytes();
-    report.tensors = manifest_->tensors.size();
+    report.bytes = declaredBytes();
+    report.tensors = declaredTensors();
   }
   report.phases = phaseSeconds_;
   report.casts = casts_;
@@ -191,7 +197,7 @@ void PushDriver::finish() {
   }
   if (parts_.plane != nullptr) {
     countBytes();
-    casts_ = parts_.plane->casts();
+    casts_ = castsBefore_ + (counting_ ? parts_.plane->casts() : 0);
     if (!parts_.config.transport.keepBuffers) {
       parts_.plane->releaseBuffers();
     }
@@ -199,7 +205,7 @@ void PushDriver::finish() {
   tellWord();
   readmit();
   PushReport report = buildReport();
-  Ending ending{std::move(report), runner_.leave(), manifest_, !verdictUnknown_};
+  Ending ending{std::move(report), runner_.leave(), manifest_, draftManifest_, !verdictUnknown_};
   parts_.observer.onEnd(ending.report);
   parts_.executor.post(
       [done = std::move(done_), ending = std::move(ending)]() mutable { done(std::move(ending)); });

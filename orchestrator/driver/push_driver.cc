@@ -43,6 +43,10 @@ PushDriver::PushDriver(DriverParts parts, DriverPush push, Done done)
   state_.stopAtEnd = parts_.config.push.stop == Stop::kPass;
   runner_.slots() = std::move(push_.engines);
   engineBytes_.resize(runner_.slots().size(), 0);
+  bytesBefore_ = engineBytes_;
+  for (EngineSlot& slot : runner_.slots()) {
+    slot.facts.withDraft = push_.draft;
+  }
   runner_.setWave(static_cast<std::size_t>(parts_.config.push.wave));
   parts_.link.setListener(this);
 }
@@ -143,6 +147,7 @@ void PushDriver::feed(const Event& event) {
   }
   const Phase before = state_.phase;
   const bool failedBefore = state_.failed;
+  const bool soundBefore = state_.local.ok();
   StepResult result = step(state_, event);
   state_ = result.state;
   parts_.observer.onStep(event, result);
@@ -165,6 +170,7 @@ void PushDriver::feed(const Event& event) {
       copies_.clear();
     }
   }
+  haltOthers(event, soundBefore);
   performAll(result.actions);
   if (hookBusy_ && (event.kind == EventKind::kPeerStop || event.kind == EventKind::kPeerLost ||
                     event.kind == EventKind::kExpired || event.kind == EventKind::kCancelled)) {
@@ -185,21 +191,22 @@ void PushDriver::enterPhase(Phase from) {
       slot.ledger = slot.ledger.dropped ? slot.ledger : slot.ledger.forNextAttempt();
     }
     planeFailure_ = Status();
+    halt_ = Status();
+    haltHeard_ = false;
     if (cancelled_ && state_.pending.ok()) {
       // It came when the first attempt had failed already, and is of the whole push.
       tell(Event{EventKind::kCancelled, mine(cancelReason_), {}});
     }
   }
   if (state_.phase == Phase::kStream) {
-    passBytes_ = 0;
-    copies_.clear();
-    copiesCompared_ = false;
-    expectContent();
-    std::fill(engineBytes_.begin(), engineBytes_.end(), 0);
+    beginPass();
   }
   if ((state_.phase == Phase::kFailing || state_.phase == Phase::kFailed) &&
       failedIn_ == Phase::kIdle) {
     failedIn_ = from;
+  }
+  if (state_.phase == Phase::kStart) {
+    beginSession();
   }
   hookDue_ = push_.onPhase != nullptr;
   parts_.link.setPosition(key());
@@ -210,7 +217,8 @@ void PushDriver::perform(const Action& action) {
   CallerRequest request;
   request.kind = action.kind;
   request.key = key();
-  request.manifest = manifest_;
+  request.manifest = passManifest();
+  request.draft = state_.draft;
   request.deadline = capped(phaseLimit());
   request.hashes = action.kind == ActionKind::kSourceBegin && mustHash();
   switch (action.kind) {
@@ -270,48 +278,6 @@ void PushDriver::perform(const Action& action) {
 void PushDriver::stopPeers(const Status& reason) {
   parts_.observer.onLink({LinkNews::Kind::kStop, true, -1, reason});
   parts_.link.stop(key(), reason);
-}
-
-std::uint64_t PushDriver::bytesSent(std::size_t engine) const {
-  std::uint64_t sent = engineBytes_[engine];
-  for (std::size_t place = 0; parts_.plane != nullptr && place < channelSlots_.size(); ++place) {
-    if (channelSlots_[place] == engine) {
-      sent = std::max(sent, parts_.plane->bytesSent(place));
-    }
-  }
-  return sent;
-}
-
-void PushDriver::abortChannel(const Status& reason) {
-  if (parts_.plane != nullptr) {
-    countBytes();
-    parts_.plane->abort(reason);
-    announced_ = false;
-    parts_.observer.onChannel(false);
-  }
-  for (EngineSlot& slot : runner_.slots()) {
-    if (slot.ledger.channel == ChannelState::kReady) {
-      slot.ledger.channel = ChannelState::kDead;
-    }
-  }
-  // No further chunk will be packed; those that are being read are read to their end.
-  runner_.endHolding(reason);
-}
-
-/// The plane counts from the pass's begin; what is new since the last look is reported once.
-void PushDriver::countBytes() {
-  std::uint64_t fresh = 0;
-  for (std::size_t place = 0; place < channelSlots_.size(); ++place) {
-    const std::uint64_t sent = parts_.plane->bytesSent(place);
-    std::uint64_t& known = engineBytes_[channelSlots_[place]];
-    if (sent > known) {
-      fresh += sent - known;
-      known = sent;
-    }
-  }
-  if (fresh > 0) {
-    parts_.observer.onBytes(fresh);
-  }
 }
 
 void PushDriver::startGoal() {

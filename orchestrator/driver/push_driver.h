@@ -23,6 +23,7 @@
 #include "orchestrator/fsm/push_table.h"
 #include "orchestrator/plan.h"
 #include "transports/chunk_updates.h"
+#include "transports/owned_streams.h"
 
 namespace pushrod::orchestrator {
 
@@ -37,6 +38,7 @@ struct DriverParts {
   Rank rank;
   DataPlane* plane = nullptr;
   transports::ChunkUpdates* chunks = nullptr;  ///< null: no engine takes its chunks one by one
+  transports::OwnedStreams* owned = nullptr;   ///< null: rank 0 alone sends a stream
 };
 
 /// One push's own data.
@@ -50,6 +52,8 @@ struct DriverPush {
   Status refusal;
   /// Names that an earlier push of this job had (P18); null: none was made.
   std::shared_ptr<const std::set<std::string>> earlierNames;
+  std::shared_ptr<const std::set<std::string>> earlierDraftNames;  ///< the same of the draft
+  bool draft = false;  ///< the push carries the draft model as well (P31)
   std::function<std::string(std::string_view mine, std::string_view rank0)> compareAgreement;
   /// PushRequest::onPhase; null: none.
   std::function<Status(Phase, int attempt)> onPhase;
@@ -63,7 +67,8 @@ class PushDriver final : public RankLinkListener {
   struct Ending {
     PushReport report;
     std::vector<EngineSlot> engines;
-    std::shared_ptr<const Manifest> manifest;  ///< null: the push did not get so far
+    std::shared_ptr<const Manifest> manifest;       ///< null: the push did not get so far
+    std::shared_ptr<const Manifest> draftManifest;  ///< null: none was carried
     bool verdictKnown = true;
   };
 
@@ -78,6 +83,7 @@ class PushDriver final : public RankLinkListener {
   void cancel(const Status& reason);
 
   void onStop(int rank, const VoteKey& key, const Status& reason) override;
+  void onHalt(int rank, const VoteKey& key, const Status& reason) override;
   void onLost(int rank, const Status& reason) override;
   void onVerdict(std::uint64_t epoch, const Verdict& verdict) override;
   void onOversleep(Duration silence) override;
@@ -114,11 +120,21 @@ class PushDriver final : public RankLinkListener {
   void onItem(const CallerResult& result, Stage stage);
   void startVote();
   void startShare();
+  // The plan (driver_prepare.cc). makePlan: of one pass; the bodies stand in the slots' facts then.
   void startPrepare(const Status& refusal);
-  [[nodiscard]] Result<Plan> makePlan();
+  [[nodiscard]] Result<Plan> makePlan(const Manifest& manifest);
+  Result<Plan> planBoth();
   void callSource(CallerRequest request);
   void abortSource();
-  Status takeManifest(std::shared_ptr<const Manifest> manifest);
+  Status takeManifest(const CallerResult& result);
+  // The draft model (driver_draft.cc).
+  [[nodiscard]] const std::shared_ptr<const Manifest>& passManifest() const;
+  [[nodiscard]] std::uint64_t declaredTensors() const;
+  [[nodiscard]] std::uint64_t declaredBytes() const;
+  [[nodiscard]] std::string differenceFrom(const std::string& theirs) const;
+  [[nodiscard]] std::vector<int> owners() const;
+  void beginSession();
+  void beginPass();
   void countBytes();
   void abortChannel(const Status& reason);
   void stopPeers(const Status& reason);
@@ -138,12 +154,26 @@ class PushDriver final : public RankLinkListener {
   Status announceChannel();
   // Chunks that are updates of their own.
   [[nodiscard]] bool takesChunks(const EngineSlot& slot) const;
-  Status planChunks(Plan& plan);
+  Status planChunks(Plan& plan, const Manifest& manifest);
   void expectChunks();
   void releaseChunks();
   void countChunk(const EngineSlot& slot, const Call& call, const Reply& reply);
   void openChannel();
   void takeChannelSlots();
+  [[nodiscard]] ChannelSpec channelSpec();
+  void takeInitBodies(std::vector<std::string> bodies);
+  void endOpening(const Status& status);
+
+  // Tensors that other ranks send (driver_owners.cc).
+  Status planRuns(Plan& plan, const Manifest& manifest);
+  [[nodiscard]] bool ownsSome() const;
+  void releaseRun();
+  Result<std::string> inviteSources();
+  Status takeAnswers(const CallerResult& result);
+  void openWithSources();
+  void onExchanged(const CallerResult& result);
+  void haltOthers(const Event& event, bool soundBefore);
+  void deliverHalt();
 
   // Copies on several ranks (driver_copies.cc).
   [[nodiscard]] std::string copiesText() const;
@@ -200,7 +230,17 @@ class PushDriver final : public RankLinkListener {
   GoalRunner runner_;
   std::shared_ptr<const Manifest> manifest_;
   std::uint64_t manifestDigest_ = 0;
-  std::string manifestText_;
+  std::string manifestText_;  ///< of both
+  std::shared_ptr<const Manifest> draftManifest_;
+
+  /// What is sent to each engine in the target's session and in the draft's.
+  struct Bodies {
+    std::shared_ptr<const std::string> update;
+    std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>> runs;
+  };
+
+  std::vector<Bodies> targetBodies_;
+  std::vector<Bodies> draftBodies_;
   Verdict lastVerdict_;
 
   TimePoint started_{};
@@ -212,7 +252,10 @@ class PushDriver final : public RankLinkListener {
   std::map<std::string, double> phaseSeconds_;
   std::uint64_t passBytes_ = 0;
   std::uint64_t casts_ = 0;
-  std::vector<std::uint64_t> engineBytes_;  ///< of the last pass
+  std::vector<std::uint64_t> engineBytes_;  ///< of the last attempt
+  std::vector<std::uint64_t> bytesBefore_;  ///< of them, those of the target when the draft's begin
+  std::uint64_t castsBefore_ = 0;           ///< the same of casts
+  bool counting_ = false;                   ///< the plane counts a pass of this push
   std::vector<std::size_t> channelSlots_;   ///< which engine each place of the channel is
   std::vector<std::string> dropNotes_;
   std::vector<std::uint64_t> copies_;  ///< digests of the step's tensors so far
@@ -240,6 +283,9 @@ class PushDriver final : public RankLinkListener {
   Actions held_;
   Phase failedIn_ = Phase::kIdle;
   bool announced_ = false;  ///< a channel is announced and not yet opened
+  Status halt_;             ///< a halt that came before this rank's pass
+  bool haltHeard_ = false;  ///< the failure at hand is another rank's halt
+  Status inviteError_;
   bool verdictUnknown_ = false;
   bool cancelled_ = false;
   Status cancelReason_;

@@ -15,7 +15,7 @@ namespace pushrod::orchestrator {
 
 /// One message on the rank link, as the driver sent or heard it.
 struct LinkNews {
-  enum class Kind : std::uint8_t { kStop, kLost, kVerdict, kOversleep };
+  enum class Kind : std::uint8_t { kStop, kHalt, kLost, kVerdict, kOversleep };
   Kind kind = Kind::kStop;
   bool sent = false;
   int rank = -1;  ///< whom it is from or about; -1: nobody in particular
@@ -42,8 +42,11 @@ class PushObserver {
   /// One side of the stream has ended; the other is waited for so long.
   virtual void onDrain(Duration /*limit*/) {}
 
-  /// The pass's steps are known; `packs`: this rank sends as rank 0 does.
-  virtual void onPlan(const std::vector<std::uint64_t>& /*steps*/, bool /*packs*/) {}
+  /// The steps of the target's pass and of the draft's are known; `packs`: this rank sends as rank
+  /// 0 does.
+  virtual void onPlan(const std::vector<std::uint64_t>& /*steps*/,
+                      const std::vector<std::uint64_t>& /*draftSteps*/,
+                      bool /*packs*/) {}
 
   /// The trainer's own observer of phases begins, or has returned.
   virtual void onHook(bool /*running*/) {}
@@ -85,8 +88,9 @@ class PushObserver {
 
   virtual void onManifest(std::uint64_t /*tensors*/, std::uint64_t /*bytes*/) {}
 
-  /// The same, with what it says.
-  virtual void onDeclared(const std::shared_ptr<const Manifest>& /*manifest*/) {}
+  /// The same, with what it says; `draft` is null where the push carries no draft model.
+  virtual void onDeclared(const std::shared_ptr<const Manifest>& /*manifest*/,
+                          const std::shared_ptr<const Manifest>& /*draft*/) {}
 
   virtual void onTensor(std::uint64_t /*tensors*/, std::uint64_t /*bytes*/) {}
 

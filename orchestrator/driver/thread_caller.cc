@@ -55,13 +55,22 @@ void ThreadCaller::stop() {
 
 void ThreadCaller::perform(CallerRequest request, Done done) {
   epoch_ = request.key.epoch;
+  const bool either = request.hook != nullptr || request.kind == ActionKind::kSourceManifest;
+  inTarget_ = either || !request.draft;
+  inDraft_ = parts_.draft != nullptr && (either || request.draft);
   const std::lock_guard lock(mutex_);
   job_.emplace(Job{std::move(request), std::move(done)});
   changed_.notify_all();
 }
 
 bool ThreadCaller::abortSource() {
-  return parts_.source.abort();
+  const bool target = !inTarget_ || parts_.source.abort();
+  const bool draft = !inDraft_ || parts_.draft->abort();
+  return target && draft;
+}
+
+WeightSource& ThreadCaller::sourceOf(const CallerRequest& request) const {
+  return request.draft && parts_.draft != nullptr ? *parts_.draft : parts_.source;
 }
 
 void ThreadCaller::interruptPlane(const Status& reason) {
@@ -109,11 +118,12 @@ CallerResult ThreadCaller::work(const CallerRequest& request) {
     case ActionKind::kSourceBegin:
       return sourceBegin(request);
     case ActionKind::kSourceNext:
-      return sourceNext();
+      return sourceNext(request);
     case ActionKind::kSourceRecover:
-      return sourceRecover();
+      return sourceRecover(request);
     case ActionKind::kChannelOpen:
-      result.status = parts_.plane->open(request.deadline);
+      result.status =
+          request.exchange ? exchange(request, result) : parts_.plane->open(request.deadline);
       return result;
     case ActionKind::kPlanePut:
       return planePut(request);
@@ -143,13 +153,40 @@ CallerResult ThreadCaller::share(const CallerRequest& request) {
   result.bytes = std::move(*bytes);
   if (request.kind == ActionKind::kPrepare) {
     result.prepared = prepareChunks(request, result.bytes);
+    result.status = request.exchange ? exchange(request, result) : Status();
   }
   return result;
 }
 
+/// A failure of this rank's own goes to rank 0 with its answer.
+Status ThreadCaller::exchange(const CallerRequest& request, CallerResult& result) {
+  result.exchange = true;
+  // Two collectives of their own: their steps are no step of the push.
+  constexpr std::uint32_t kInviting = std::uint32_t{1} << 30U;
+  constexpr std::uint32_t kAnswering = std::uint32_t{1} << 31U;
+  VoteKey key = request.key;
+  key.step = request.key.step | kInviting;
+  Result<std::string> text = parts_.agreement.share(key, request.invitation, request.deadline);
+  if (!text.ok()) {
+    return text.status();
+  }
+  result.invitation = std::move(*text);
+  key.step = request.key.step | kAnswering;
+  Result<std::vector<std::string>> answers =
+      parts_.agreement.collect(key, parts_.owned->join(result.invitation), request.deadline);
+  if (!answers.ok()) {
+    return answers.status();
+  }
+  result.answers = std::move(*answers);
+  return {};
+}
+
 /// Here and not on the control thread: allocating large memory takes a while.
 Status ThreadCaller::prepareChunks(const CallerRequest& request, const std::string& text) {
-  const Result<Plan> plan = Plan::decode(text, request.manifest->tensors.size());
+  const Result<Plan> plan =
+      Plan::decode(text,
+                   request.manifest->tensors.size(),
+                   request.draftManifest == nullptr ? 0 : request.draftManifest->tensors.size());
   if (!plan.ok() || !plan->packs(parts_.rank)) {
     // A plan that is none is told by the driver.
     return {};
@@ -162,10 +199,10 @@ Status ThreadCaller::prepareChunks(const CallerRequest& request, const std::stri
   return parts_.chunks->prepare(*request.manifest, plan->segments);
 }
 
-CallerResult ThreadCaller::sourceRecover() {
+CallerResult ThreadCaller::sourceRecover(const CallerRequest& request) {
   CallerResult result;
   try {
-    if (!parts_.source.recover()) {
+    if (!sourceOf(request).recover()) {
       result.status = Status(Code::kFailedPrecondition,
                              "the weight source cannot start another pass after its gather was "
                              "aborted; restart the trainer");
@@ -176,18 +213,35 @@ CallerResult ThreadCaller::sourceRecover() {
   return result;
 }
 
-CallerResult ThreadCaller::sourceManifest() {
-  CallerResult result;
+Result<std::shared_ptr<const Manifest>> ThreadCaller::manifestOf(WeightSource& source) {
   try {
-    Result<Manifest> manifest = parts_.source.manifest();
+    Result<Manifest> manifest = source.manifest();
     if (!manifest.ok()) {
-      return resultOf(manifest.status());
+      return manifest.status();
     }
     Manifest declared = transports::declareDtypes(std::move(*manifest), parts_.push.dtypes);
-    result.status = transports::validateManifest(declared);
-    result.manifest = std::make_shared<const Manifest>(std::move(declared));
+    if (Status valid = transports::validateManifest(declared); !valid.ok()) {
+      return valid;
+    }
+    return std::make_shared<const Manifest>(std::move(declared));
   } catch (const std::exception& error) {
-    return resultOf(thrown("manifest()", error));
+    return thrown("manifest()", error);
+  }
+}
+
+CallerResult ThreadCaller::sourceManifest() {
+  CallerResult result;
+  Result<std::shared_ptr<const Manifest>> target = manifestOf(parts_.source);
+  if (!target.ok()) {
+    return resultOf(target.status());
+  }
+  result.manifest = std::move(*target);
+  if (parts_.draft != nullptr) {
+    Result<std::shared_ptr<const Manifest>> draft = manifestOf(*parts_.draft);
+    if (!draft.ok()) {
+      return resultOf(draft.status().prefixed("the draft model"));
+    }
+    result.draftManifest = std::move(*draft);
   }
   return result;
 }
@@ -202,18 +256,18 @@ CallerResult ThreadCaller::sourceBegin(const CallerRequest& request) {
   // A plane that is broken already fails this rank's first send, and nobody's gather.
   planeBegun_ = parts_.plane != nullptr ? parts_.plane->begin(*manifest_) : Status();
   try {
-    result.status = parts_.source.begin();
+    result.status = sourceOf(request).begin();
   } catch (const std::exception& error) {
     result.status = thrown("begin()", error);
   }
   return result;
 }
 
-CallerResult ThreadCaller::sourceNext() {
+CallerResult ThreadCaller::sourceNext(const CallerRequest& request) {
   CallerResult result;
   try {
     view_.reset();
-    Result<std::optional<TensorView>> next = parts_.source.next();
+    Result<std::optional<TensorView>> next = sourceOf(request).next();
     if (!next.ok()) {
       return resultOf(next.status());
     }

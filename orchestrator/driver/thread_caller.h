@@ -16,6 +16,7 @@
 #include "transports/content_hasher.h"
 #include "transports/copy_digest.h"
 #include "transports/manifest_check.h"
+#include "transports/owned_streams.h"
 
 namespace pushrod::orchestrator {
 
@@ -24,9 +25,11 @@ struct CallerParts {
   Agreement& agreement;
   DataPlane* plane = nullptr;  ///< null on ranks that never send
   WeightSource& source;
+  WeightSource* draft = nullptr;  ///< of the draft model; null: none
   const PushConfig& push;
   int rank = 0;
   transports::ChunkUpdates* chunks = nullptr;
+  transports::OwnedStreams* owned = nullptr;  ///< null: rank 0 alone sends
 };
 
 /// The caller loop of production: run() is the trainer's thread inside push(); perform() hands it
@@ -53,18 +56,23 @@ class ThreadCaller final : public Caller {
 
   CallerResult work(const CallerRequest& request);
   static CallerResult runHook(const CallerRequest& request);
-  CallerResult sourceRecover();
+  [[nodiscard]] WeightSource& sourceOf(const CallerRequest& request) const;
+  CallerResult sourceRecover(const CallerRequest& request);
+  Result<std::shared_ptr<const Manifest>> manifestOf(WeightSource& source);
   CallerResult sourceManifest();
   CallerResult sourceBegin(const CallerRequest& request);
-  CallerResult sourceNext();
+  CallerResult sourceNext(const CallerRequest& request);
   CallerResult share(const CallerRequest& request);
   Status prepareChunks(const CallerRequest& request, const std::string& text);
   Status digestCopy(CallerResult& result);
+  Status exchange(const CallerRequest& request, CallerResult& result);
   CallerResult planePut(const CallerRequest& request);
   CallerResult planeFlush(const CallerRequest& request);
 
   CallerParts parts_;
   std::uint64_t epoch_ = 0;  ///< of the last request; the control thread only
+  bool inTarget_ = false;    ///< the same: whether it may be in the target's source
+  bool inDraft_ = false;     ///< the same of the draft's
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Job> job_;

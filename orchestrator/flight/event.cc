@@ -121,6 +121,7 @@ void advance(PushState& state, const FlightEvent& event) {
       return;
     case FlightKind::kPlan:
       state.steps = event.steps;
+      state.draftSteps = event.draftSteps;
       state.packs = event.packs;
       return;
     case FlightKind::kHook:

@@ -41,14 +41,16 @@ struct FlightEvent {
   std::uint32_t voteStep = 0;
   std::uint64_t stepIndex = 0;
   std::uint64_t tensors = 0;
+  bool draft = false;                     ///< it was at the draft model
   std::uint64_t begun = 0, returned = 0;  ///< gathers of this pass
 
-  EventKind event = EventKind::kBegin;  ///< kStep
-  Status status;                        ///< without notes
-  Verdict verdict;                      ///< kStep on a verdict
-  std::int64_t tensor = -1;             ///< index of the tensor that it is about
-  std::vector<std::uint64_t> steps;     ///< kPlan
-  bool packs = false;                   ///< kPlan
+  EventKind event = EventKind::kBegin;    ///< kStep
+  Status status;                          ///< without notes
+  Verdict verdict;                        ///< kStep on a verdict
+  std::int64_t tensor = -1;               ///< index of the tensor that it is about
+  std::vector<std::uint64_t> steps;       ///< kPlan
+  std::vector<std::uint64_t> draftSteps;  ///< kPlan
+  bool packs = false;                     ///< kPlan
 
   std::string who;         ///< engine
   std::string what;        ///< kStep: ids of the rows taken; the call, the operation, the message

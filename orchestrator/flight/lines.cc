@@ -152,6 +152,9 @@ void writeEngine(LineWriter& line, const FlightEvent& event) {
 void writePlan(LineWriter& line, const FlightEvent& event) {
   line.flag("packs", event.packs);
   line.raw("steps", numbersText(event.steps));
+  if (!event.draftSteps.empty()) {
+    line.raw("draft_steps", numbersText(event.draftSteps));
+  }
 }
 
 void writeLink(LineWriter& line, const FlightEvent& event) {
@@ -204,6 +207,7 @@ std::string stateLine(int rank, const PushState& state, std::uint64_t dropped) {
   line.unlessZero("tensors", state.tensors);
   line.flag("leader", state.leader);
   line.flag("packs", state.packs);
+  line.flag("draft", state.draft);
   line.flag("goal_busy", state.goalBusy);
   line.flag("caller_busy", state.callerBusy);
   line.flag("stop_at_end", state.stopAtEnd);
@@ -220,11 +224,14 @@ std::string stateLine(int rank, const PushState& state, std::uint64_t dropped) {
   if (!state.steps.empty()) {
     line.raw("steps", numbersText(state.steps));
   }
+  if (!state.draftSteps.empty()) {
+    line.raw("draft_steps", numbersText(state.draftSteps));
+  }
   line.unlessZero("dropped", dropped);
   return line.line();
 }
 
-std::string eventLine(int rank, const FlightEvent& event, const Manifest* manifest) {
+std::string eventLine(int rank, const FlightEvent& event, const FlightManifests& manifests) {
   LineWriter line;
   line.field("event", flightKindName(event.kind));
   line.field("t", event.micros);
@@ -233,6 +240,7 @@ std::string eventLine(int rank, const FlightEvent& event, const Manifest* manife
   line.field("stage", stageName(event.stage));
   line.field("attempt", event.attempt);
   line.field("step", event.voteStep);
+  line.flag("draft", event.draft);
   switch (event.kind) {
     case FlightKind::kStep:
       writeStep(line, event);
@@ -255,6 +263,7 @@ std::string eventLine(int rank, const FlightEvent& event, const Manifest* manife
       break;
   }
   if (event.tensor >= 0) {
+    const Manifest* manifest = event.draft ? manifests.draft : manifests.target;
     line.raw("tensor", tensorText(event.tensor, manifest));
   }
   if (event.begun != 0) {

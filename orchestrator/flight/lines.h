@@ -32,6 +32,15 @@ struct FlightHeader {
 [[nodiscard]] std::string headerLine(const FlightHeader& header);
 /// The table's state before a rank's first event, and how many earlier events are not told.
 [[nodiscard]] std::string stateLine(int rank, const PushState& state, std::uint64_t dropped);
-[[nodiscard]] std::string eventLine(int rank, const FlightEvent& event, const Manifest* manifest);
+
+/// What the tensors of a push are named by; either may be null.
+struct FlightManifests {
+  const Manifest* target = nullptr;
+  const Manifest* draft = nullptr;
+};
+
+[[nodiscard]] std::string eventLine(int rank,
+                                    const FlightEvent& event,
+                                    const FlightManifests& manifests);
 
 }  // namespace pushrod::orchestrator

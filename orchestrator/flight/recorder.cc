@@ -27,6 +27,8 @@ std::string_view linkName(LinkNews::Kind kind) {
   switch (kind) {
     case LinkNews::Kind::kStop:
       return "stop";
+    case LinkNews::Kind::kHalt:
+      return "halt";
     case LinkNews::Kind::kLost:
       return "lost";
     case LinkNews::Kind::kVerdict:
@@ -68,6 +70,7 @@ void FlightRecorder::begin(const PushState& base,
   ring_.reset(base);
   bytesSent_ = std::move(bytesSent);
   manifest_ = nullptr;
+  draft_ = nullptr;
   operation_.reset();
   drain_.reset();
   engines_.clear();
@@ -81,7 +84,7 @@ void FlightRecorder::begin(const PushState& base,
 }
 
 std::string FlightRecorder::encode(std::size_t budget) const {
-  return ring_.encode(rank_, manifest_.get(), budget);
+  return ring_.encode(rank_, {manifest_.get(), draft_.get()}, budget);
 }
 
 std::int64_t FlightRecorder::micros() const {
@@ -97,6 +100,7 @@ FlightEvent FlightRecorder::fresh(FlightKind kind) const {
   event.stage = place_.stage;
   event.attempt = place_.attempt;
   event.voteStep = place_.voteStep;
+  event.draft = place_.draft;
   event.begun = begun_;
   event.returned = returned_;
   return event;
@@ -114,9 +118,8 @@ const std::vector<FlightCall>& FlightRecorder::engines() {
 }
 
 std::uint64_t FlightRecorder::declared(std::size_t engine) const {
-  return manifest_ == nullptr
-             ? 0
-             : manifest_->bytes() * static_cast<std::uint64_t>(engines_[engine].workers);
+  const Manifest* pass = manifest(place_.draft);
+  return pass == nullptr ? 0 : pass->bytes() * static_cast<std::uint64_t>(engines_[engine].workers);
 }
 
 void FlightRecorder::onStep(const Event& event, const StepResult& result) {
@@ -127,6 +130,7 @@ void FlightRecorder::onStep(const Event& event, const StepResult& result) {
   place_.voteStep = state.voteStep;
   place_.stepIndex = state.stepIndex;
   place_.tensors = state.tensors;
+  place_.draft = state.draft;
   FlightEvent entry = fresh(FlightKind::kStep);
   entry.stepIndex = state.stepIndex;
   entry.tensors = state.tensors;
@@ -171,12 +175,15 @@ void FlightRecorder::onDrain(Duration limit) {
   next_.onDrain(limit);
 }
 
-void FlightRecorder::onPlan(const std::vector<std::uint64_t>& steps, bool packs) {
+void FlightRecorder::onPlan(const std::vector<std::uint64_t>& steps,
+                            const std::vector<std::uint64_t>& draftSteps,
+                            bool packs) {
   FlightEvent entry = fresh(FlightKind::kPlan);
   entry.packs = packs;
   entry.steps = steps;
+  entry.draftSteps = draftSteps;
   ring_.add(std::move(entry));
-  next_.onPlan(steps, packs);
+  next_.onPlan(steps, draftSteps, packs);
 }
 
 void FlightRecorder::onHook(bool running) {
@@ -208,7 +215,9 @@ void FlightRecorder::onLink(const LinkNews& news) {
 void FlightRecorder::onPhase(Phase left, double seconds, Phase entered, std::uint32_t attempt) {
   drain_.reset();
   if (entered == Phase::kStream) {
-    begun_ = returned_ = passBytes_ = 0;
+    begun_ = returned_ = 0;
+    // The draft's bytes are counted on from the target's.
+    passBytes_ = place_.draft ? passBytes_ : 0;
     for (FlightCall& engine : engines_) {
       engine.moved = 0;
       engine.movedAt = clock_.now();
@@ -265,9 +274,11 @@ void FlightRecorder::onDropped(std::size_t engine, Phase phase, const Status& ca
   next_.onDropped(engine, phase, cause);
 }
 
-void FlightRecorder::onDeclared(const std::shared_ptr<const Manifest>& manifest) {
+void FlightRecorder::onDeclared(const std::shared_ptr<const Manifest>& manifest,
+                                const std::shared_ptr<const Manifest>& draft) {
   manifest_ = manifest;
-  next_.onDeclared(manifest);
+  draft_ = draft;
+  next_.onDeclared(manifest, draft);
 }
 
 void FlightRecorder::onTensor(std::uint64_t tensors, std::uint64_t bytes) {

@@ -58,7 +58,10 @@ class FlightRecorder final : public PushObserver {
 
   [[nodiscard]] const std::optional<FlightOperation>& drain() const { return drain_; }
 
-  [[nodiscard]] const Manifest* manifest() const { return manifest_.get(); }
+  /// The draft model's, or the target's; null before it is known.
+  [[nodiscard]] const Manifest* manifest(bool draft) const {
+    return draft ? draft_.get() : manifest_.get();
+  }
 
   [[nodiscard]] std::uint64_t begun() const { return begun_; }
 
@@ -70,13 +73,16 @@ class FlightRecorder final : public PushObserver {
 
   /// The engines, with the bytes written to them brought up to date.
   [[nodiscard]] const std::vector<FlightCall>& engines();
+  /// Bytes due to an engine in the pass at hand.
   [[nodiscard]] std::uint64_t declared(std::size_t engine) const;
 
   void onStep(const Event& event, const StepResult& result) override;
   void onOperation(ActionKind kind, Duration limit) override;
   void onOperationEnd(ActionKind kind, const Status& status) override;
   void onDrain(Duration limit) override;
-  void onPlan(const std::vector<std::uint64_t>& steps, bool packs) override;
+  void onPlan(const std::vector<std::uint64_t>& steps,
+              const std::vector<std::uint64_t>& draftSteps,
+              bool packs) override;
   void onHook(bool running) override;
   void onHookFailed(const Status& status) override;
   void onLink(const LinkNews& news) override;
@@ -88,7 +94,8 @@ class FlightRecorder final : public PushObserver {
                const Reply& reply,
                const Ledger& ledger) override;
   void onDropped(std::size_t engine, Phase phase, const Status& cause) override;
-  void onDeclared(const std::shared_ptr<const Manifest>& manifest) override;
+  void onDeclared(const std::shared_ptr<const Manifest>& manifest,
+                  const std::shared_ptr<const Manifest>& draft) override;
   void onTensor(std::uint64_t tensors, std::uint64_t bytes) override;
 
   void onEngine(std::size_t engine, const Ledger& ledger) override {
@@ -125,6 +132,7 @@ class FlightRecorder final : public PushObserver {
   std::int64_t beganMicros_ = 0;
   PushState place_;  ///< but for its statuses and steps
   std::shared_ptr<const Manifest> manifest_;
+  std::shared_ptr<const Manifest> draft_;
   std::optional<FlightOperation> operation_;
   std::optional<FlightOperation> drain_;
   std::vector<FlightCall> engines_;

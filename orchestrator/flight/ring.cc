@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "orchestrator/flight/lines.h"
-
 namespace pushrod::orchestrator {
 
 namespace {
@@ -15,7 +13,8 @@ static_assert(sizeof(FlightEvent) <= 768, "the bound told of in ring.h");
 std::size_t textsOf(const FlightEvent& event) {
   return event.who.size() + event.what.size() + event.text.size() + event.status.message().size() +
          event.status.origin().engine.size() + event.verdict.first.message().size() +
-         event.verdict.first.origin().engine.size() + event.steps.size() * sizeof(event.steps[0]);
+         event.verdict.first.origin().engine.size() +
+         (event.steps.size() + event.draftSteps.size()) * sizeof(event.steps[0]);
 }
 
 }  // namespace
@@ -38,14 +37,16 @@ void FlightRing::add(FlightEvent event) {
   }
 }
 
-std::string FlightRing::encode(int rank, const Manifest* manifest, std::size_t budget) const {
+std::string FlightRing::encode(int rank,
+                               const FlightManifests& manifests,
+                               std::size_t budget) const {
   std::vector<std::string> lines;
   // The state that is written in the end may have other numbers in it.
   constexpr std::size_t kNumbers = 128;
   std::size_t size = stateLine(rank, base_, dropped_).size() + kNumbers;
   std::size_t first = events_.size();
   while (first > 0) {
-    std::string line = eventLine(rank, events_[first - 1], manifest);
+    std::string line = eventLine(rank, events_[first - 1], manifests);
     if (size + line.size() > budget) {
       break;
     }

@@ -8,6 +8,7 @@
 #include <pushrod/tensor.h>
 
 #include "orchestrator/flight/event.h"
+#include "orchestrator/flight/lines.h"
 
 namespace pushrod::orchestrator {
 
@@ -32,8 +33,10 @@ class FlightRing {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
   /// The state and the newest events as lines of a record, at most `budget` bytes unless the state
-  /// is longer by itself. `manifest` may be null.
-  [[nodiscard]] std::string encode(int rank, const Manifest* manifest, std::size_t budget) const;
+  /// is longer by itself.
+  [[nodiscard]] std::string encode(int rank,
+                                   const FlightManifests& manifests,
+                                   std::size_t budget) const;
 
  private:
   PushState base_;

@@ -113,6 +113,8 @@ struct PushState {
   bool callerBusy = false;
 
   std::vector<std::uint64_t> steps;  ///< tensors after which a step's vote stands; last = count
+  std::vector<std::uint64_t> draftSteps;  ///< the same of the draft model's pass; empty: none
+  bool draft = false;                     ///< at the draft model, after the target's finish
   std::size_t stepIndex = 0;
   std::uint64_t tensors = 0;  ///< gathered in this pass
 
@@ -127,6 +129,21 @@ struct PushState {
   Status pending;       ///< trouble heard while a ballot was already cast; part of the next one
   Status lost;   ///< the first rank heard to be gone: what broke the votes and gathers after it
   Status first;  ///< the push's first cause, once agreed (or once agreement died)
+
+  /// Of the pass at hand.
+  [[nodiscard]] const std::vector<std::uint64_t>& passSteps() const {
+    return draft ? draftSteps : steps;
+  }
+
+  /// Whether the draft model's session is still to come in this attempt.
+  [[nodiscard]] bool draftComes() const { return !draft && !draftSteps.empty(); }
+
+  /// Where the collectives of the phase at hand begin to count: one of the draft's session has the
+  /// name of one of the target's.
+  [[nodiscard]] std::uint32_t firstVoteStep() const {
+    const bool session = phase >= Phase::kStart && phase <= Phase::kFinish;
+    return draft && session ? VoteKey::kDraftStep : 0;
+  }
 };
 
 }  // namespace pushrod::orchestrator

@@ -64,6 +64,7 @@ const Row kTable[] = {
   {"stream-stopped",        in(P::kStart),           S::kVote,           E::kVerdict,      g::kGoStopped,   P::kStream,  S::kTensor,        {x::kTensorDone}},
   {"stream",               in(P::kStart),          S::kVote,           E::kVerdict,      g::kGo,          P::kStream,  S::kBegin,         {x::kNewPass, x::kGoal, x::kBegin}},
   {"agreed",               in(P::kAgree),          S::kVote,           E::kVerdict,      g::kGo,          P::kFinish,  S::kWork,          {x::kGoal}},
+  {"draft",                in(P::kFinish),         S::kVote,           E::kVerdict,      g::kGoDraft,     P::kStart,   S::kWork,          {x::kDraft, x::kGoal}},
   {"flush",                in(P::kFinish),         S::kVote,           E::kVerdict,      g::kGo,          P::kFlush,   S::kWork,          {x::kGoal}},
   {"verify",               in(P::kFlush),          S::kVote,           E::kVerdict,      g::kGo,          P::kVerify,  S::kWork,          {x::kGoal}},
   {"confirm",              in(P::kVerify),         S::kVote,           E::kVerdict,      g::kGo,          P::kConfirm, S::kVote,          {x::kVote}},
@@ -131,10 +132,10 @@ const Row kTable[] = {
   {"old-silent",            in(P::kRecover),         S::kSettle,         E::kDrained,      g::kAlways,      kSamePhase,  kSameStage,        {x::kCancelGoal}},
   {"mend-stopped",          in(P::kRecover),         S::kMendVote,       E::kVerdict,      g::kGoMendStopped,kSamePhase,  S::kVote,          {x::kVote}},
   {"mend",                 in(P::kRecover),        S::kMendVote,       E::kVerdict,      g::kGoMend,      kSamePhase,  S::kWork,          {x::kRecover}},
-  {"nothing-to-mend",      in(P::kRecover),        S::kMendVote,       E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kGoal}},
+  {"nothing-to-mend",      in(P::kRecover),        S::kMendVote,       E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kTarget, x::kGoal}},
   {"mended",                in(P::kRecover),         S::kWork,           E::kLocalDone,    g::kOk,          kSamePhase,  S::kVote,          {x::kMended, x::kVote}},
   {"not-mended",            in(P::kRecover),         S::kWork,           E::kLocalDone,    g::kAlways,      kSamePhase,  S::kVote,          {x::kLatch, x::kStopPeers, x::kVote}},
-  {"again",                in(P::kRecover),        S::kVote,           E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kGoal}},
+  {"again",                in(P::kRecover),        S::kVote,           E::kVerdict,      g::kGo,          P::kClean,   S::kWork,          {x::kTarget, x::kGoal}},
 
   // the end
   {"closed-alone",         in(P::kFailing),        S::kWork,           E::kGoalReached,  g::kDead,        P::kFailed,  S::kNone,          {x::kFinish}},

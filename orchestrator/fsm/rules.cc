@@ -10,7 +10,7 @@ bool go(const Event& event) {
 }
 
 bool moreSteps(const PushState& state) {
-  return state.stepIndex + 1 < state.steps.size();
+  return state.stepIndex + 1 < state.passSteps().size();
 }
 
 bool mend(const PushState& state, const Event& event) {
@@ -18,7 +18,8 @@ bool mend(const PushState& state, const Event& event) {
 }
 
 bool stepEnds(const PushState& state) {
-  return state.stepIndex >= state.steps.size() || state.tensors >= state.steps[state.stepIndex];
+  const std::vector<std::uint64_t>& steps = state.passSteps();
+  return state.stepIndex >= steps.size() || state.tensors >= steps[state.stepIndex];
 }
 
 void add(Actions& actions, ActionKind kind, Status status = {}) {
@@ -66,6 +67,8 @@ const Guard kMustHold{"failed, answers outstanding", [](const PushState& s, cons
                       }};
 const Guard kGoMoreSteps{"go, steps left",
                          [](const PushState& s, const Event& e) { return go(e) && moreSteps(s); }};
+const Guard kGoDraft{"go, the draft comes",
+                     [](const PushState& s, const Event& e) { return go(e) && s.draftComes(); }};
 const Guard kGoalBusy{"answers outstanding",
                       [](const PushState& s, const Event&) { return s.goalBusy; }};
 const Guard kCallerBusy{"caller busy",
@@ -159,7 +162,7 @@ const Effect kPassOn{"pass on", [](PushState& s, const Event& e, Actions&) {
                        s.passingOn = true;
                        s.local = e.verdict.first;
                        // One step is left, up to the last tensor.
-                       s.stepIndex = s.steps.empty() ? 0 : s.steps.size() - 1;
+                       s.stepIndex = s.passSteps().empty() ? 0 : s.passSteps().size() - 1;
                      }};
 const Effect kNewPass{"new pass", [](PushState& s, const Event&, Actions&) {
                         s.passingOn = false;
@@ -168,6 +171,11 @@ const Effect kNewPass{"new pass", [](PushState& s, const Event&, Actions&) {
                         s.stopPass = false;
                         s.peerStopped = false;
                       }};
+const Effect kDraft{"draft", [](PushState& s, const Event&, Actions&) {
+                      s.draft = true;
+                      s.voteStep = s.firstVoteStep();
+                    }};
+const Effect kTarget{"target", [](PushState& s, const Event&, Actions&) { s.draft = false; }};
 const Effect kStopPass{"stop pass",
                        [](PushState& s, const Event&, Actions&) { s.stopPass = true; }};
 const Effect kGatherFailed{"gather failed",

@@ -18,6 +18,7 @@ extern const Guard kCanSend;      ///< this rank sends and nothing failed here
 extern const Guard kStepOpen;     ///< more tensors belong to this step
 extern const Guard kMustHold;     ///< failed here, and the engines' answers are outstanding
 extern const Guard kGoMoreSteps;  ///< verdict: go on, steps are left
+extern const Guard kGoDraft;      ///< verdict: go on, the draft model's session comes next
 extern const Guard kGoalBusy;     ///< the engines' answers are outstanding
 extern const Guard kCallerBusy;   ///< the caller operation is outstanding
 extern const Guard kOkGoalBusy;   ///< status ok, the engines' answers are outstanding
@@ -50,6 +51,8 @@ extern const Effect kMarkFailed;    ///< the push will not succeed
 extern const Effect kNextAttempt;   ///< attempt 2
 extern const Effect kPassOn;        ///< the verdict's failure is every rank's until the pass's end
 extern const Effect kNewPass;       ///< nothing gathered yet
+extern const Effect kDraft;         ///< on to the draft model
+extern const Effect kTarget;        ///< back to the target
 extern const Effect kStopPass;      ///< no further gather in this pass
 extern const Effect kGatherFailed;  ///< a gather failed here: the source must recover
 extern const Effect kMended;        ///< the source has recovered

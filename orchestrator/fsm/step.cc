@@ -107,10 +107,9 @@ std::optional<EventKind> raised(const Row& row) {
 void take(const Row& row, const Event& event, StepResult& result) {
   PushState& state = result.state;
   if (row.to != kSamePhase) {
-    if (row.to != state.phase) {
-      state.voteStep = 0;
-    }
+    const bool entered = row.to != state.phase;
     state.phase = row.to;
+    state.voteStep = entered ? state.firstVoteStep() : state.voteStep;
     state.stage = row.toStage;
   } else if (row.toStage != kSameStage) {
     state.stage = row.toStage;

@@ -16,6 +16,11 @@ Session afterFailure(Session before, const Reply& reply) {
   return refused ? before : Session::kUnknown;
 }
 
+/// Whether pieces may be left (P15) in the model of the session at hand.
+bool& needsEmpty(Ledger& ledger) {
+  return ledger.draftOpen ? ledger.needsEmptyDraft : ledger.needsEmpty;
+}
+
 /// Whether a failed call certainly changed nothing.
 bool harmless(const Reply& reply) {
   return reply.status.outcome() == Outcome::kNotSent ||
@@ -75,7 +80,7 @@ void applyVersionRead(Ledger& ledger, Goal goal, const Reply& reply, const PushF
   if (goal == Goal::kFinished && ledger.label == Label::kPushed) {
     // The marker was set before any start (P7), so this label proves that the finish was done.
     ledger.session = Session::kClosed;
-    ledger.needsEmpty = false;
+    needsEmpty(ledger) = false;
   }
 }
 
@@ -103,13 +108,15 @@ void applyPause(Ledger& ledger, const Reply& reply) {
   ledger.paused = Paused::kUnknown;
 }
 
-void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
+void applyStart(Ledger& ledger, Goal goal, const Call& call, const Reply& reply) {
   ledger.startSent = true;
+  ledger.draftOpen = call.draft;
   if (reply.status.ok()) {
     ledger.session = Session::kOpen;
     ledger.emptyOpen = goal == Goal::kClean;
     if (goal == Goal::kStarted) {
       ledger.chunksDone = 0;
+      ledger.updateSent = false;
       ledger.content = Content::kBegun;
       ledger.proved = false;
       ledger.flushed = false;
@@ -120,7 +127,7 @@ void applyStart(Ledger& ledger, Goal goal, const Reply& reply) {
   // "already active" leaves a session of somebody's open; a failure of start itself leaves none.
   // Which it was is read, never tried.
   ledger.session = Session::kUnknown;
-  ledger.needsEmpty = true;
+  needsEmpty(ledger) = true;
 }
 
 void applyUpdate(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
@@ -135,11 +142,11 @@ void applyUpdate(Ledger& ledger, const Reply& reply, const PushFacts& facts) {
     return;
   }
   ledger.content = Content::kUnknown;
-  ledger.needsEmpty = true;
+  needsEmpty(ledger) = true;
   ledger.session = afterFailure(ledger.session, reply);
 }
 
-void applyFinish(Ledger& ledger, const Call& call, const Reply& reply) {
+void applyFinish(Ledger& ledger, Goal goal, const Call& call, const Reply& reply) {
   if (!reply.status.ok()) {
     ledger.session = afterFailure(ledger.session, reply);
     if (call.hasVersion) {
@@ -147,25 +154,27 @@ void applyFinish(Ledger& ledger, const Call& call, const Reply& reply) {
       ledger.finishUnknown = reply.status.outcome() == Outcome::kUnknown;
       ledger.label = harmless(reply) ? ledger.label : Label::kUnknown;
     }
-    ledger.needsEmpty = true;
+    needsEmpty(ledger) = true;
     return;
   }
   ledger.session = Session::kClosed;
   if (call.hasVersion) {
-    ledger.needsEmpty = false;
+    needsEmpty(ledger) = false;
     ledger.label = Label::kUnknown;  // stored by a second call (P23): read, not believed
     return;
   }
-  if (ledger.emptyOpen) {
+  if (ledger.emptyOpen || goal == Goal::kFinished) {
     ledger.emptyOpen = false;
-    ledger.needsEmpty = false;
+    needsEmpty(ledger) = false;
     return;
   }
   // A session closed as it stood: whatever it held is loaded now. On releases whose failed update
   // keeps the session open, this close is itself the empty session (P15).
   ledger.staleClosed = ledger.staleClosed || !ledger.startSent;
   const bool closes = ledger.identity == nullptr || ledger.identity->features.failedUpdateCloses;
-  ledger.needsEmpty = closes;
+  // Whose model an earlier run's session was of is not known.
+  ledger.needsEmpty = ledger.startSent && ledger.draftOpen ? ledger.needsEmpty : closes;
+  ledger.needsEmptyDraft = ledger.needsEmptyDraft || !ledger.startSent || ledger.draftOpen;
   ledger.content = Content::kUnknown;
 }
 
@@ -282,6 +291,7 @@ Ledger Ledger::forNextPush() const {
   next.content = content;
   // What a dropped engine went through after its last answer is not known.
   next.needsEmpty = needsEmpty || dropped;
+  next.needsEmptyDraft = needsEmptyDraft || dropped;
   next.lagMeasured = lagMeasured && reach != Reach::kLost;
   next.lag = lag;
   next.staleCaches = staleCaches || (startSent && !proved);
@@ -344,13 +354,13 @@ Ledger apply(
       ledger.channel = reply.status.ok() ? ChannelState::kReady : ChannelState::kDead;
       break;
     case CallKind::kStart:
-      applyStart(ledger, goal, reply);
+      applyStart(ledger, goal, call, reply);
       break;
     case CallKind::kUpdate:
       applyUpdate(ledger, reply, facts);
       break;
     case CallKind::kFinish:
-      applyFinish(ledger, call, reply);
+      applyFinish(ledger, goal, call, reply);
       break;
     case CallKind::kFlush:
       ledger.flushed = reply.status.ok();

@@ -38,6 +38,7 @@ struct Ledger {
   Content content = Content::kUnknown;
   bool needsEmpty =
       true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
+  bool needsEmptyDraft = true;  ///< the same of the draft model
   bool lagMeasured = false;
   int lag = 0;
   bool staleCaches =
@@ -58,6 +59,7 @@ struct Ledger {
   std::string oldLabel;      ///< as found, when we replaced it by a marker
   bool startSent = false;    ///< any start of this push, an empty session's included
   bool emptyOpen = false;    ///< the open session is the empty one
+  bool draftOpen = false;    ///< the last session of this push is one of the draft model
   bool staleClosed = false;  ///< a session of an earlier run was closed as it stood (P39)
   bool updateSent = false;
   std::size_t chunksDone = 0;  ///< chunk updates that this session has answered
@@ -96,12 +98,16 @@ struct PushFacts {
   std::shared_ptr<const common::ContentDigests> digests;  ///< of what was sent; null: none
   Wake wake = Wake::kFalse;
   std::string engine;         ///< name, for texts
+  bool withDraft = false;     ///< the push carries the draft model as well (P31)
+  bool draft = false;         ///< the session at hand is the draft's
   bool anyStartSent = false;  ///< P3: on any engine of this push
   std::shared_ptr<const std::string> initBody;
+  bool initComes = false;  ///< the other sources have not said yet where they listen
   std::shared_ptr<const std::string> updateBody;
-  /// The bodies of a stream that is one update per chunk; null: it is one, `updateBody`.
+  /// The bodies of a stream that is one update per chunk, or per run of an owner; null: it is one,
+  /// `updateBody`.
   std::shared_ptr<const std::vector<std::shared_ptr<const std::string>>> chunkBodies;
-  std::size_t chunksReady = 0;  ///< how many of them may be sent: packed on every host
+  std::size_t chunksReady = 0;  ///< how many of them may be sent; of chunks: packed on every host
   /// The engine's identity at its last good push; null: none. A change is refused (P5).
   std::shared_ptr<const EngineIdentity> expected;
 };

@@ -68,6 +68,11 @@ Next identified(const Ledger& ledger, const PushFacts& facts) {
                   " has no version route, so a push to it cannot be verified; upgrade it or set "
                   "push.verify: none");
   }
+  if (facts.withDraft && !ledger.identity->features.hasDraft) {
+    return refuse("release " + ledger.identity->release +
+                  " has no sessions of a draft model; upgrade it to 0.26 or later, or push without "
+                  "draft weights");
+  }
   if (ledger.identity->asleep && facts.wake == Wake::kFalse) {
     return refuse(
         "it is asleep, and an update would kill it; wake it, or set engines.wake: weights or all");
@@ -113,6 +118,12 @@ Next paused(const Ledger& ledger, const PushFacts& facts) {
   return reached();
 }
 
+Next start(bool draft) {
+  Next next = ask(CallKind::kStart);
+  next.call.draft = draft;
+  return next;
+}
+
 /// Before anything is sent: an engine that is not paused any more (it restarted) is paused again.
 Next pausedAgain(const Ledger& ledger) {
   if (ledger.paused == Paused::kUnknown) {
@@ -146,12 +157,20 @@ Next clean(const Ledger& ledger, const PushFacts& facts) {
     return setVersion(facts.marker);
   }
   if (ledger.needsEmpty) {
-    return ask(CallKind::kStart);
+    return start(false);
+  }
+  if (facts.withDraft && ledger.needsEmptyDraft) {
+    return start(true);
   }
   return reached();
 }
 
 Next channelled(const Ledger& ledger, const PushFacts& facts) {
+  if (facts.initComes) {
+    Next next;
+    next.kind = Next::Kind::kHold;
+    return next;
+  }
   if (facts.initBody == nullptr) {
     return reached();
   }
@@ -172,8 +191,8 @@ Next channelled(const Ledger& ledger, const PushFacts& facts) {
   return next;
 }
 
-Next started(const Ledger& ledger) {
-  return ledger.session == Session::kOpen ? reached() : ask(CallKind::kStart);
+Next started(const Ledger& ledger, const PushFacts& facts) {
+  return ledger.session == Session::kOpen ? reached() : start(facts.draft);
 }
 
 Next updated(const Ledger& ledger, const PushFacts& facts) {
@@ -209,8 +228,9 @@ Next finished(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
     return reached();
   }
   Next next = ask(CallKind::kFinish);
-  next.call.version = facts.version;
-  next.call.hasVersion = true;
+  // The version travels with the last session of the push.
+  next.call.hasVersion = facts.draft || !facts.withDraft;
+  next.call.version = next.call.hasVersion ? facts.version : "";
   return next;
 }
 
@@ -344,7 +364,7 @@ Next nextCall(const Ledger& ledger, Goal goal, const PushFacts& facts, const Rep
     case Goal::kChannelled:
       return channelled(ledger, facts);
     case Goal::kStarted:
-      return started(ledger);
+      return started(ledger, facts);
     case Goal::kUpdated:
       return updated(ledger, facts);
     case Goal::kFinished:

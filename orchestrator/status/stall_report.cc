@@ -24,9 +24,11 @@ std::string listed(const std::vector<std::string>& names) {
                                : text + " and " + std::to_string(names.size() - kMost) + " more";
 }
 
-/// A place in a push, to be compared by how far it is. Recovery stands behind what it recovers.
+/// A place in a push, to be compared by how far it is. Recovery stands behind what it recovers; the
+/// draft model's session is between the target's and what comes after both.
 auto farness(const VoteKey& key) {
-  return std::tuple(key.epoch, key.attempt, key.phase, key.step);
+  return std::tuple(
+      key.epoch, key.attempt, key.phase > Phase::kFinish, key.ofDraft(), key.phase, key.step);
 }
 
 bool isSource(const std::string& operation) {
@@ -57,8 +59,10 @@ std::string sinceText(const StallWait& wait) {
 std::vector<const RankStand*> behind(const StallInput& input, bool gathers) {
   std::vector<const RankStand*> ranks;
   for (const RankStand& other : input.others) {
-    const bool less = gathers ? other.key.phase == Phase::kStream && other.begun < input.own.begun
-                              : farness(other.key) < farness(input.own.key);
+    const bool samePass =
+        other.key.phase == Phase::kStream && other.key.ofDraft() == input.own.key.ofDraft();
+    const bool less = gathers && samePass ? other.begun < input.own.begun
+                                          : farness(other.key) < farness(input.own.key);
     if (less || other.key.epoch != input.own.key.epoch) {
       ranks.push_back(&other);
     }
@@ -168,10 +172,10 @@ StallWait ofEngine(const StallInput& input, const EngineWork& engine) {
 
 std::string rankLine(const RankStand& rank) {
   std::string text = rankText(rank.rank) + ": " + std::string(phaseName(rank.key.phase)) +
-                     ", attempt " + std::to_string(rank.key.attempt) + ", step " +
-                     std::to_string(rank.key.step) + ", " + std::string(stageName(rank.stage)) +
-                     "; gathers " + std::to_string(rank.begun) + " begun, " +
-                     std::to_string(rank.returned) + " returned";
+                     ", attempt " + std::to_string(rank.key.attempt) + ", " + rank.key.stepText() +
+                     ", " + std::string(stageName(rank.stage)) + "; gathers " +
+                     std::to_string(rank.begun) + " begun, " + std::to_string(rank.returned) +
+                     " returned";
   if (!rank.tensor.empty()) {
     text += "; tensor " + rank.tensor;
   }

@@ -80,8 +80,10 @@ void StallWatch::arm() {
   });
 }
 
-std::string StallWatch::tensorText(std::uint64_t begun, std::uint64_t returned) const {
-  const Manifest* manifest = parts_.recorder.manifest();
+std::string StallWatch::tensorText(const VoteKey& at,
+                                   std::uint64_t begun,
+                                   std::uint64_t returned) const {
+  const Manifest* manifest = parts_.recorder.manifest(at.ofDraft());
   if (begun == returned || manifest == nullptr) {
     return {};
   }
@@ -101,7 +103,7 @@ RankStand StallWatch::own() const {
   rank.stage = recorder.place().stage;
   rank.begun = recorder.begun();
   rank.returned = recorder.returned();
-  rank.tensor = tensorText(rank.begun, rank.returned);
+  rank.tensor = tensorText(rank.key, rank.begun, rank.returned);
   rank.age = span(placeSince_, now);
   rank.still = span(recorder.lastProgress(), now);
   rank.kibPerSecond = kibPerSecond_;
@@ -148,7 +150,7 @@ StallInput StallWatch::input() {
     rank.stage = static_cast<Stage>(each.progress.stage < kStageCount ? each.progress.stage : 0);
     rank.begun = each.progress.begun;
     rank.returned = each.progress.returned;
-    rank.tensor = tensorText(rank.begun, rank.returned);
+    rank.tensor = tensorText(rank.key, rank.begun, rank.returned);
     rank.age = each.age;
     rank.still = each.still;
     rank.silence = each.silence;

@@ -48,7 +48,9 @@ class StallWatch {
   void measureRate();
   [[nodiscard]] StallInput input();
   [[nodiscard]] RankStand own() const;
-  [[nodiscard]] std::string tensorText(std::uint64_t begun, std::uint64_t returned) const;
+  [[nodiscard]] std::string tensorText(const VoteKey& at,
+                                       std::uint64_t begun,
+                                       std::uint64_t returned) const;
   void tell(const StallInput& input, LogLevel level);
 
   StallWatchParts parts_;

@@ -21,7 +21,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kAnswerMs = 120000;  ///< a real server's first request takes long
-constexpr int kClosedMs = 3000;  ///< for an end that must come
+constexpr int kClosedMs = 3000;    ///< for an end that must come
 
 /// A connection that reads with a limit.
 class Connection {

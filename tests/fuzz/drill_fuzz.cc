@@ -16,7 +16,7 @@ using namespace pushrod;
 void check(const tools::DrillPlan& plan, int ranks) {
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     const tools::DrillTensor& tensor = plan.tensors[i];
-    PUSHROD_CHECK(!tensor.spec.name.empty() && tensor.spec.owner == 0);
+    PUSHROD_CHECK(!tensor.spec.name.empty() && tensor.spec.owner >= 0);
     PUSHROD_CHECK(elementCount(tensor.spec.shape).has_value());
     PUSHROD_CHECK(tools::arrangedBytes(tensor) >= tools::storedBytes(tensor));
     const auto strides = tools::layoutStrides(tensor);

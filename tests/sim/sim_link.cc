@@ -26,16 +26,22 @@ void LinkHub::deliver(int to, Duration hops, std::function<void(RankLinkListener
   });
 }
 
-void LinkHub::relay(int from, const VoteKey& key, const Status& reason) {
+void LinkHub::spread(int from, const std::function<void(RankLinkListener&)>& message) {
   const bool rootDead = links_.front()->executor().dead();
   for (int to = 0; to < static_cast<int>(links_.size()); ++to) {
     if (to == from || (rootDead && to != 0)) {
       continue;
     }
-    const Duration hops = from == 0 || to == 0 ? kHop : 2 * kHop;
-    deliver(
-        to, hops, [from, key, reason](RankLinkListener& each) { each.onStop(from, key, reason); });
+    deliver(to, from == 0 || to == 0 ? kHop : 2 * kHop, message);
   }
+}
+
+void LinkHub::relay(int from, const VoteKey& key, const Status& reason) {
+  spread(from, [from, key, reason](RankLinkListener& each) { each.onStop(from, key, reason); });
+}
+
+void LinkHub::relayHalt(int from, const VoteKey& key, const Status& reason) {
+  spread(from, [from, key, reason](RankLinkListener& each) { each.onHalt(from, key, reason); });
 }
 
 void LinkHub::publish(std::uint64_t epoch, const Verdict& verdict) {

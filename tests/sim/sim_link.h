@@ -28,12 +28,15 @@ class LinkHub {
   }
 
   void relay(int from, const VoteKey& key, const Status& reason);
+  void relayHalt(int from, const VoteKey& key, const Status& reason);
   void publish(std::uint64_t epoch, const Verdict& verdict);
   void died(int rank);
   /// The rank's process runs again after `silence`; the others notice when it is a long one.
   void stopped(int rank, Duration silence);
 
  private:
+  /// From one rank to all others, through rank 0.
+  void spread(int from, const std::function<void(RankLinkListener&)>& message);
   void tellLost(int rank, const std::string& why);
   void deliver(int to, Duration hops, std::function<void(RankLinkListener&)> message);
 
@@ -55,6 +58,10 @@ class SimLink final : public RankLink {
   void setPosition(const VoteKey& /*position*/) override {}
 
   void stop(const VoteKey& key, const Status& reason) override { hub_.relay(rank_, key, reason); }
+
+  void halt(const VoteKey& key, const Status& reason) override {
+    hub_.relayHalt(rank_, key, reason);
+  }
 
   void publishVerdict(std::uint64_t epoch, const Verdict& verdict) override {
     hub_.publish(epoch, verdict);

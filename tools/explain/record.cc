@@ -81,6 +81,7 @@ std::string readState(Fields& fields, RecordedRank& rank) {
   state.tensors = fields.optionalNumber("tensors");
   state.leader = fields.flag("leader");
   state.packs = fields.flag("packs");
+  state.draft = fields.flag("draft");
   state.goalBusy = fields.flag("goal_busy");
   state.callerBusy = fields.flag("caller_busy");
   state.stopAtEnd = fields.flag("stop_at_end");
@@ -96,6 +97,9 @@ std::string readState(Fields& fields, RecordedRank& rank) {
   state.first = fields.status("first");
   if (fields.has("steps")) {
     state.steps = fields.numbers("steps", flight::kMaxFlightSteps);
+  }
+  if (fields.has("draft_steps")) {
+    state.draftSteps = fields.numbers("draft_steps", flight::kMaxFlightSteps);
   }
   rank.dropped = fields.optionalNumber("dropped");
   return fields.finish();
@@ -137,6 +141,7 @@ void readTensor(Fields& fields, RecordedEvent& entry) {
     entry.tensor += " [" + shape + "]";
     inner.number("bytes");
   }
+  entry.tensor += entry.event.draft ? " of the draft model" : "";
   if (const std::string fault = inner.finish(); !fault.empty()) {
     fields.fail("tensor", "is wrong: " + fault);
   }
@@ -174,6 +179,9 @@ void readByKind(Fields& fields, FlightEvent& event) {
     case FlightKind::kPlan:
       event.packs = fields.flag("packs");
       event.steps = fields.numbers("steps", flight::kMaxFlightSteps);
+      if (fields.has("draft_steps")) {
+        event.draftSteps = fields.numbers("draft_steps", flight::kMaxFlightSteps);
+      }
       return;
     case FlightKind::kHook:
       return;
@@ -204,6 +212,7 @@ std::string readEvent(Fields& fields, RecordedEvent& entry) {
   event.stage = stageIn(fields);
   event.attempt = attemptIn(fields);
   event.voteStep = static_cast<std::uint32_t>(fields.number("step", kMostU32));
+  event.draft = fields.flag("draft");
   readByKind(fields, event);
   if (fields.has("tensor")) {
     readTensor(fields, entry);

@@ -18,6 +18,7 @@ struct Place {
   orchestrator::Stage stage;
   std::uint32_t attempt;
   std::uint32_t step;
+  bool draft;
   std::uint64_t stepIndex;
   std::uint64_t tensors;
 
@@ -25,8 +26,9 @@ struct Place {
 
   [[nodiscard]] std::string text() const {
     return std::string(phaseName(phase)) + " / " + std::string(stageName(stage)) + ", attempt " +
-           std::to_string(attempt) + ", step " + std::to_string(step) + ", " +
-           std::to_string(tensors) + " tensors, by " + (rows.empty() ? "no row" : rows);
+           std::to_string(attempt) + ", step " + std::to_string(step % VoteKey::kDraftStep) +
+           (draft ? " (draft), " : ", ") + std::to_string(tensors) + " tensors, by " +
+           (rows.empty() ? "no row" : rows);
   }
 };
 
@@ -36,6 +38,7 @@ Place recorded(const FlightEvent& event) {
           event.stage,
           event.attempt,
           event.voteStep,
+          event.draft,
           event.stepIndex,
           event.tensors};
 }
@@ -54,6 +57,7 @@ Place follow(PushState& state, const FlightEvent& event) {
           state.stage,
           state.attempt,
           state.voteStep,
+          state.draft,
           state.stepIndex,
           state.tensors};
 }

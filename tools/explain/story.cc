@@ -46,7 +46,8 @@ std::string stepText(const RecordedEvent& entry, Phase before) {
   const FlightEvent& event = entry.event;
   std::string text;
   if (event.phase != before) {
-    text = "enters " + std::string(phaseName(event.phase));
+    const bool draft = VoteKey{0, 0, event.phase, event.voteStep}.ofDraft();
+    text = "enters " + std::string(phaseName(event.phase)) + (draft ? " of the draft model" : "");
     text += event.attempt > 1 ? " (attempt " + std::to_string(event.attempt) + ")" : "";
   }
   const Status& failure = event.event == EventKind::kVerdict ? event.verdict.first : event.status;
@@ -141,7 +142,8 @@ std::string rankEnd(int rank, const RecordedRank& record) {
   }
   const FlightEvent& event = last->event;
   text += "last at work in " + std::string(phaseName(event.phase)) + " / " +
-          std::string(stageName(event.stage)) + ", step " + std::to_string(event.voteStep) + "; " +
+          std::string(stageName(event.stage)) + ", " +
+          VoteKey{0, 0, event.phase, event.voteStep}.stepText() + "; " +
           std::to_string(event.begun) + " gathers begun, " + std::to_string(event.returned) +
           " returned";
   if (record.dropped > 0) {

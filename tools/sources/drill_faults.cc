@@ -143,8 +143,9 @@ std::optional<DrillFault> readFault(const JsonNode& node,
                                     const std::string& path,
                                     int ranks,
                                     std::size_t tensors,
+                                    bool draft,
                                     PlanReader& reader) {
-  if (!reader.object(node, path, {"rank", "at", "kind", "seconds", "times"})) {
+  if (!reader.object(node, path, {"rank", "at", "kind", "seconds", "times", "draft"})) {
     return std::nullopt;
   }
   DrillFault fault;
@@ -159,6 +160,12 @@ std::optional<DrillFault> readFault(const JsonNode& node,
   }
   fault.kind = *kind;
   readLength(node, path, fault, reader);
+  fault.draft = reader.boolean(node, path, "draft").value_or(false);
+  if (fault.draft && (!draft || fault.phase)) {
+    reader.fault(planPath(path, "draft"),
+                 draft ? "goes with a tensor or the pass's end, not with a phase"
+                       : "the push carries no draft model");
+  }
   if (placed) {
     checkPlace(fault, path, tensors, reader);
   }
@@ -188,9 +195,7 @@ DrillPush readDrillPush(const JsonNode& node,
     reader.fault(planPath(path, "version"), "must be a text that is not empty, in one line");
   }
   push.version = version.value_or("");
-  if (reader.boolean(node, path, "draft").value_or(false)) {
-    reader.fault(planPath(path, "draft"), "draft models are not in this build");
-  }
+  push.draft = reader.boolean(node, path, "draft").value_or(false);
   push.wait = reader.seconds(node, path, "wait_before_s", kLongest).value_or(Duration::zero());
   const JsonNode* faults = reader.list(node, path, "faults");
   if (faults == nullptr) {
@@ -202,7 +207,8 @@ DrillPush readDrillPush(const JsonNode& node,
     return push;
   }
   for (std::size_t i = 0; i < faults->items.size(); ++i) {
-    if (const auto fault = readFault(faults->items[i], planPath(list, i), ranks, tensors, reader)) {
+    if (const auto fault =
+            readFault(faults->items[i], planPath(list, i), ranks, tensors, push.draft, reader)) {
       push.faults.push_back(*fault);
     }
   }

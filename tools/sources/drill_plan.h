@@ -57,6 +57,7 @@ struct DrillFault {
   std::optional<Phase> phase;
   Duration length = Duration::zero();  ///< kHang; kStop: zero is for ever
   int times = 1;                       ///< passes that it hits
+  bool draft = false;                  ///< in passes of the draft model
 
   /// "throw at tensor 5".
   [[nodiscard]] std::string describe() const;
@@ -69,6 +70,7 @@ struct DrillFault {
 
 struct DrillPush {
   std::string version;
+  bool draft = false;                ///< carries the same tensors as a draft model as well
   Duration wait = Duration::zero();  ///< before it
   std::vector<DrillFault> faults;
 };

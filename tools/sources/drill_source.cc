@@ -30,10 +30,11 @@ bool changesStream(FaultKind kind) {
 DrillSource::DrillSource(const DrillPlan& plan,
                          const DrillPush& push,
                          ShareGather& gather,
-                         FaultActor& actor)
+                         FaultActor& actor,
+                         bool draft)
     : plan_(plan), push_(push), gather_(gather), actor_(actor) {
   for (const DrillFault& fault : push.faults) {
-    if (fault.rank == gather.rank()) {
+    if (fault.rank == gather.rank() && fault.draft == draft) {
       mine_.push_back(fault);
     }
   }

@@ -38,7 +38,12 @@ class FaultActor {
 /// others. All references must outlive it.
 class DrillSource final : public WeightSource {
  public:
-  DrillSource(const DrillPlan& plan, const DrillPush& push, ShareGather& gather, FaultActor& actor);
+  /// `draft`: it is the draft model's, with that one's faults.
+  DrillSource(const DrillPlan& plan,
+              const DrillPush& push,
+              ShareGather& gather,
+              FaultActor& actor,
+              bool draft = false);
 
   Result<Manifest> manifest() override;
   Status begin() override;

@@ -115,9 +115,9 @@ DrillTensor readCommon(const JsonNode& node, const std::string& path, PlanReader
   }
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   tensor.seed = reader.integer(node, path, "seed", 0, kMost).value_or(0);
-  if (reader.integer(node, path, "owner", 0, 1'000'000).value_or(0) != 0) {
-    reader.fault(planPath(path, "owner"), "owners other than rank 0 are not in this build");
-  }
+  // Whether the job has that rank is the library's to check, as for any manifest.
+  tensor.spec.owner =
+      static_cast<int>(reader.integer(node, path, "owner", 0, 1'000'000).value_or(0));
   return tensor;
 }
 

@@ -29,18 +29,31 @@ TcpPlane::~TcpPlane() {
 }
 
 Result<std::vector<std::string>> TcpPlane::announce(const ChannelSpec& spec) {
-  if (sender_ != nullptr) {
-    return Status(Code::kInternal, "a tcp channel is announced before the old one was aborted");
-  }
   Result<Roster> roster = Roster::make(spec.engines, config_.group);
   if (!roster) {
     return roster.status();
   }
-  Result<Entrance> entrance = openEntrance(spec.engines, config_.bind, config_.port);
+  Result<std::vector<Endpoint>> announced = listen(std::move(*roster), spec.engines);
+  if (!announced) {
+    return announced.status();
+  }
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < spec.engines.size(); ++i) {
+    texts.push_back(roster_.initInfo(i, {(*announced)[i]}, config_));
+  }
+  return texts;
+}
+
+Result<std::vector<Endpoint>> TcpPlane::listen(Roster roster,
+                                               const std::vector<PlaneEngine>& engines) {
+  if (sender_ != nullptr) {
+    return Status(Code::kInternal, "a tcp channel is announced before the old one was aborted");
+  }
+  Result<Entrance> entrance = openEntrance(engines, config_.bind, config_.port);
   if (!entrance) {
     return entrance.status();
   }
-  roster_ = std::move(*roster);
+  roster_ = std::move(roster);
   monitor_.reset(roster_.slots().size());
   submitted_ = 0;
   auto sender = Sender::start(roster_, std::move(entrance->listeners), progress_, monitor_);
@@ -48,12 +61,11 @@ Result<std::vector<std::string>> TcpPlane::announce(const ChannelSpec& spec) {
     return sender.status();
   }
   sender_ = std::move(*sender);
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < spec.engines.size(); ++i) {
-    const Address& address = entrance->announced[i];
-    texts.push_back(roster_.initInfo(i, address.text(), address.port(), config_));
+  std::vector<Endpoint> announced;
+  for (const Address& address : entrance->announced) {
+    announced.push_back({address.text(), address.port()});
   }
-  return texts;
+  return announced;
 }
 
 bool TcpPlane::ready() const {

@@ -37,6 +37,9 @@ class TcpPlane final : public DataPlane {
   /// With transport.bind "auto" (and for a wildcard) host names of engine URLs are looked up by the
   /// system's resolver; numeric ones and localhost are not.
   Result<std::vector<std::string>> announce(const ChannelSpec& spec) override;
+  /// announce() for one source of several: waits for the workers of `roster`, and returns where
+  /// each engine's connect. It must have been aborted before.
+  Result<std::vector<Endpoint>> listen(Roster roster, const std::vector<PlaneEngine>& engines);
   [[nodiscard]] bool ready() const override;
   Status open(Deadline deadline) override;
   Result<std::string> updateInfo(const Manifest& manifest) override;

@@ -55,7 +55,9 @@ std::string groupName(const std::vector<PlaneEngine>& engines,
 
 }  // namespace
 
-Result<Roster> Roster::make(const std::vector<PlaneEngine>& engines, Group group) {
+Result<Roster> Roster::make(const std::vector<PlaneEngine>& engines,
+                            Group group,
+                            std::uint32_t sources) {
   if (engines.empty()) {
     return refused("there are no engines");
   }
@@ -64,10 +66,11 @@ Result<Roster> Roster::make(const std::vector<PlaneEngine>& engines, Group group
     return groups.status();
   }
   Roster roster;
+  roster.sources_ = sources;
   roster.seats_.resize(engines.size());
   for (const std::vector<std::size_t>& members : *groups) {
     if (roster.channels_.empty() || group == Group::kPerEngine) {
-      roster.channels_.push_back({common::randomId(), 1, roster.slots_.size()});
+      roster.channels_.push_back({common::randomId(), sources, roster.slots_.size()});
     }
     roster.seatGroup(engines, members);
   }
@@ -94,14 +97,32 @@ void Roster::seatGroup(const std::vector<PlaneEngine>& engines,
   }
 }
 
+std::vector<common::Id> Roster::ids() const {
+  std::vector<common::Id> ids;
+  for (const Channel& channel : channels_) {
+    ids.push_back(channel.id);
+  }
+  return ids;
+}
+
+bool Roster::setIds(const std::vector<common::Id>& ids) {
+  if (ids.size() != channels_.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    channels_[i].id = ids[i];
+  }
+  return true;
+}
+
 std::optional<std::size_t> Roster::find(const Hello& hello, Answer& refusal) const {
   refusal = Answer::kUnknownChannel;
   for (const Channel& channel : channels_) {
     if (!sameChannel(channel.id, hello.channel)) {
       continue;
     }
-    if (hello.rank >= 1 && hello.rank < channel.worldSize) {
-      return channel.firstSlot + hello.rank - 1;
+    if (hello.rank >= sources_ && hello.rank < channel.worldSize) {
+      return channel.firstSlot + hello.rank - sources_;
     }
     refusal = Answer::kBadRank;
   }
@@ -109,14 +130,18 @@ std::optional<std::size_t> Roster::find(const Hello& hello, Answer& refusal) con
 }
 
 std::string Roster::initInfo(std::size_t index,
-                             const std::string& address,
-                             std::uint16_t port,
+                             const std::vector<Endpoint>& sources,
                              const TransportConfig& config) const {
   const Seat& seat = seats_[index];
   const Channel& channel = channels_[seat.channel];
-  return "{\"protocol\": 1, \"sources\": [{\"src\": 0, \"address\": " +
-         common::jsonQuoted(address) + ", \"port\": " + std::to_string(port) +
-         "}], \"rank_offset\": " + std::to_string(seat.rankOffset) +
+  std::string list;
+  for (std::size_t src = 0; src < sources.size(); ++src) {
+    list += (src == 0 ? "" : ", ") + ("{\"src\": " + std::to_string(src)) +
+            ", \"address\": " + common::jsonQuoted(sources[src].address) +
+            ", \"port\": " + std::to_string(sources[src].port) + "}";
+  }
+  return "{\"protocol\": 1, \"sources\": [" + list +
+         "], \"rank_offset\": " + std::to_string(seat.rankOffset) +
          ", \"world_size\": " + std::to_string(channel.worldSize) + ", \"channel\": \"" +
          common::toHex(channel.id) +
          "\", \"packed_buffer_size_bytes\": " + std::to_string(config.buffer) +

@@ -63,10 +63,15 @@ Row transport(const std::string& key, const std::string& value) {
 
 INSTANTIATE_TEST_SUITE_P(Keys,
                          Unsupported,
-                         ::testing::Values(transport("owners", "true"),
-                                           transport("load_plan", "true"),
+                         ::testing::Values(transport("load_plan", "true"),
                                            transport("group", "per_engine"),
                                            push("flush_external", "true")));
+
+TEST(Support, OwnersGoOverTcpAlone) {
+  EXPECT_TRUE(supportOf(kEngine + "transport: {kind: tcp, owners: true}\n").ok());
+  EXPECT_THAT(supportOf(kEngine + "transport: {kind: shm, owners: true}\n").message(),
+              HasSubstr("transport.owners: true is not in this build but over tcp"));
+}
 
 TEST(Support, AllKeysAreNamedAtOnce) {
   const Status status = supportOf(kEngine +

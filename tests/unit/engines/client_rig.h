@@ -177,6 +177,7 @@ class ClientRig {
         {"/init_weight_transfer_engine", R"({"message":"Weight transfer initialized"})"},
         {"/shutdown_weight_transfer_engine", R"({"message":"Weight transfer shut down"})"},
         {"/start_weight_update", R"({"message":"Weight update started"})"},
+        {"/start_draft_weight_update", R"({"message":"Draft weight update started"})"},
         {"/update_weights", R"({"message":"Weights updated"})"},
         {"/finish_weight_update", R"({"message":"Weight update finished"})"},
         {"/reset_prefix_cache", R"({"success":true})"},

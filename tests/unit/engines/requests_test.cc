@@ -25,6 +25,11 @@ TEST(RequestsTest, LinesAndBodies) {
   const SeenRequest start = only(rig, callOf(CallKind::kStart));
   EXPECT_EQ(start.line, "POST /start_weight_update");
   EXPECT_EQ(start.body, "{}");
+  Call draft = callOf(CallKind::kStart);
+  draft.draft = true;
+  const SeenRequest draftStart = only(rig, draft);
+  EXPECT_EQ(draftStart.line, "POST /start_draft_weight_update");
+  EXPECT_EQ(draftStart.body, "{}");
   EXPECT_EQ(only(rig, callOf(CallKind::kFinish)).body, "{}");
   EXPECT_EQ(only(rig, finishWithVersion("a\"b")).body, R"({"weight_version":"a\"b"})");
   EXPECT_EQ(only(rig, finishWithVersion("")).body, R"({"weight_version":""})");

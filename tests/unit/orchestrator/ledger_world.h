@@ -3,8 +3,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "orchestrator/ledger/ledger.h"
 #include "orchestrator/ledger/next_call.h"
@@ -140,5 +143,25 @@ struct TrueEngine {
 
 /// Every combination of what the ledger's members can say, with `visit` called for each.
 void forEachLedger(const std::function<void(const Ledger&, PushFacts)>& visit);
+
+/// The calls that bring `ledger` to `goal` at a well-behaved engine.
+inline std::vector<CallKind> wayTo(Goal goal,
+                                   Ledger& ledger,
+                                   TrueEngine& engine,
+                                   const PushFacts& facts) {
+  std::vector<CallKind> calls;
+  std::optional<Reply> last;
+  Next next = nextCall(ledger, goal, facts, nullptr);
+  while ((next.kind == Next::Kind::kCall || next.kind == Next::Kind::kWait) && calls.size() < 20) {
+    calls.push_back(next.call.kind);
+    last = engine.answer(next.call);
+    ledger = apply(std::move(ledger), goal, next.call, *last, facts);
+    next = nextCall(ledger, goal, facts, &*last);
+  }
+  EXPECT_EQ(next.kind, Next::Kind::kReached) << goalName(goal) << ": " << next.status.toString();
+  return calls;
+}
+
+using Calls = std::vector<CallKind>;
 
 }  // namespace pushrod::orchestrator

@@ -8,23 +8,6 @@
 namespace pushrod::orchestrator {
 namespace {
 
-/// The calls that bring `ledger` to `goal` at a well-behaved engine.
-std::vector<CallKind> wayTo(Goal goal, Ledger& ledger, TrueEngine& engine, const PushFacts& facts) {
-  std::vector<CallKind> calls;
-  std::optional<Reply> last;
-  Next next = nextCall(ledger, goal, facts, nullptr);
-  while ((next.kind == Next::Kind::kCall || next.kind == Next::Kind::kWait) && calls.size() < 20) {
-    calls.push_back(next.call.kind);
-    last = engine.answer(next.call);
-    ledger = apply(std::move(ledger), goal, next.call, *last, facts);
-    next = nextCall(ledger, goal, facts, &*last);
-  }
-  EXPECT_EQ(next.kind, Next::Kind::kReached) << goalName(goal) << ": " << next.status.toString();
-  return calls;
-}
-
-using Calls = std::vector<CallKind>;
-
 TEST(NextCall, AFirstPushAsksInThisOrder) {
   Ledger ledger;
   TrueEngine engine;
@@ -69,6 +52,18 @@ TEST(NextCall, ChunksAreToldOneByOneAsTheyAreReady) {
   }
   EXPECT_EQ(ledger.content, Content::kComplete);
   EXPECT_EQ(nextCall(ledger, Goal::kUpdated, facts, nullptr).kind, Next::Kind::kReached);
+}
+
+TEST(NextCall, WhereOtherSourcesListenIsWaitedForBeforeAnInit) {
+  PushFacts facts = theFacts();
+  facts.initBody = nullptr;
+  facts.initComes = true;
+  Ledger ledger = pausedLedger();
+  ledger.channel = ChannelState::kNone;
+  EXPECT_EQ(nextCall(ledger, Goal::kChannelled, facts, nullptr).kind, Next::Kind::kHold);
+  facts.initComes = false;
+  facts.initBody = theFacts().initBody;
+  EXPECT_EQ(nextCall(ledger, Goal::kChannelled, facts, nullptr).call.kind, CallKind::kInit);
 }
 
 TEST(NextCall, ARefusedChunkEndsTheGoalAndTheResendBeginsAnew) {

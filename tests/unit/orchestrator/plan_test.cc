@@ -30,6 +30,18 @@ TEST(Plan, CarriesTheSegmentsNameAndWhoPacks) {
   EXPECT_TRUE(back->packs(4));
   EXPECT_FALSE(back->packs(1));
   EXPECT_FALSE((Plan{{2}, "", {}}).packs(0));
+}
+
+TEST(Plan, ADraftsStepsStandBetween) {
+  const Plan plan{{2, 5}, "00ff", {0, 4}, {1, 3}};
+  EXPECT_EQ(plan.encode(), "plan 1 2 5 draft 1 3 shm 00ff 0 4");
+  const Result<Plan> back = Plan::decode(plan.encode(), 5, 3);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(*back, plan);
+  EXPECT_FALSE(Plan::decode(plan.encode(), 5).ok());
+  EXPECT_FALSE(Plan::decode("plan 1 2 5", 5, 3).ok());
+  EXPECT_FALSE(Plan::decode("plan 1 5 draft 2 1", 5, 1).ok());
+  EXPECT_FALSE(Plan::decode("plan 1 5 draft 3 draft 3", 5, 3).ok());
   for (const char* text : {"plan 1 5 shm ",
                            "plan 1 5 shm x",
                            "plan 1 5 shm x 1 1",

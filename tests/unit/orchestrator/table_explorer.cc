@@ -122,9 +122,8 @@ List possible(const Situation& now) {
   if (now.drainArmed) {
     list.push_back({Event{EventKind::kDrained, failure(Code::kDeadlineExceeded), {}}, "limit"});
   }
-  if (state.leader) {
-    list.push_back({Event{EventKind::kEarlyReply, failure(Code::kUnavailable), {}}, "", false});
-  }
+  // Of an engine here, or told by another rank that sends.
+  list.push_back({Event{EventKind::kEarlyReply, failure(Code::kUnavailable), {}}, "", false});
   list.push_back({Event{EventKind::kPeerStop, failure(Code::kAborted), {}}, "", false});
   list.push_back({Event{EventKind::kPeerLost, failure(Code::kUnavailable), {}}, "", false});
   list.push_back({Event{EventKind::kExpired, failure(Code::kDeadlineExceeded), {}}, "", false});
@@ -180,7 +179,8 @@ std::string keyOf(const Situation& now) {
                           now.ballotStopped,
                           now.drainArmed,
                           now.finished,
-                          s.steps.empty()}) {
+                          s.steps.empty(),
+                          s.draft}) {
     key += flag ? '1' : '0';
   }
   key += statusKey(s.local);
@@ -191,7 +191,7 @@ std::string keyOf(const Situation& now) {
 
 }  // namespace
 
-TableExplorer::TableExplorer(bool leader, bool stopAtEnd) {
+TableExplorer::TableExplorer(bool leader, bool stopAtEnd, bool draft) : draft_(draft) {
   Situation first;
   first.state.stopAtEnd = stopAtEnd;
   first.state.leader = leader;
@@ -301,6 +301,7 @@ void TableExplorer::take(std::size_t index,
   if (before.operation == ActionKind::kPrepare && before.state.callerBusy &&
       event.kind == EventKind::kLocalDone) {
     after.state.steps = {1, kTensors};
+    after.state.draftSteps = draft_ ? std::vector<std::uint64_t>{1} : std::vector<std::uint64_t>();
   }
   if (!fault.empty()) {
     faults_.push_back(fault + " :: " + way(index) + " > " + text);

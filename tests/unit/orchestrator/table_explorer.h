@@ -36,8 +36,8 @@ class TableExplorer {
     bool gather = false;      ///< asks the caller for a gather
   };
 
-  /// `stopAtEnd`: push.stop: pass.
-  TableExplorer(bool leader, bool stopAtEnd);
+  /// `stopAtEnd`: push.stop: pass; `draft`: the push carries the draft model as well.
+  TableExplorer(bool leader, bool stopAtEnd, bool draft);
   void run();
 
   [[nodiscard]] const std::vector<Situation>& situations() const { return situations_; }
@@ -58,6 +58,7 @@ class TableExplorer {
   std::size_t add(const Situation& situation, std::size_t parent, const std::string& text);
   [[nodiscard]] std::string way(std::size_t index) const;
 
+  bool draft_;
   std::vector<Situation> situations_;
   std::vector<std::pair<std::size_t, std::string>> parents_;
   std::map<std::string, std::size_t> index_;

@@ -34,6 +34,40 @@ TEST(SoloTest, OneRankNeedsNobody) {
   EXPECT_TRUE(member.agreement().vote(keyOf(2), {}, in(kPatience)));
 }
 
+TEST(AgreementTest, RankZeroCollectsWhatEachRankSays) {
+  LocalJob job(11);
+  job.open(1);
+  const auto said = [](int rank) {
+    // Nothing, a little, and more than one chunk.
+    return rank % 3 == 0 ? std::string()
+                         : std::string(rank % 3 == 1 ? 5 : 200'000, static_cast<char>('a' + rank));
+  };
+  job.everyone([&said](int rank, Member& member) {
+    for (std::uint32_t step = 0; step < 6; step += 2) {
+      const auto list = member.agreement().collect(keyOf(1, step), said(rank), in(kPatience));
+      ASSERT_TRUE(list) << rank << " " << list.status().toString();
+      ASSERT_EQ(list->size(), rank == 0 ? 11U : 0U);
+      for (int each = 0; rank == 0 && each < 11; ++each) {
+        EXPECT_EQ((*list)[static_cast<std::size_t>(each)], said(each)) << each;
+      }
+      // The collectives that follow find their own records.
+      ASSERT_TRUE(member.agreement().vote(keyOf(1, step + 1), {}, in(kPatience)));
+    }
+  });
+}
+
+TEST(AgreementTest, ACollectionIsNotTakenForAVote) {
+  LocalJob job(2);
+  job.open(1);
+  job.everyone([](int rank, Member& member) {
+    if (rank == 0) {
+      EXPECT_FALSE(member.agreement().vote(keyOf(1), {}, in(kPatience)));
+    } else {
+      (void)member.agreement().collect(keyOf(1), "text", in(kPatience));
+    }
+  });
+}
+
 TEST(AgreementTest, AllAgree) {
   LocalJob job(11);
   job.open(1);

@@ -23,6 +23,10 @@ class Heard final : public RankLinkListener {
     add("stop " + std::to_string(rank) + " " + key.toString() + ": " + reason.message());
   }
 
+  void onHalt(int rank, const VoteKey& key, const Status& reason) override {
+    add("halt " + std::to_string(rank) + " " + key.toString() + ": " + reason.message());
+  }
+
   void onLost(int rank, const Status& reason) override {
     EXPECT_EQ(reason.origin().rank, rank);
     add("lost " + std::to_string(rank));

@@ -33,6 +33,18 @@ TEST_F(LinkTest, StopReachesAllOthersThroughRankZero) {
   EXPECT_EQ(node(2).heard.texts().size(), 1U) << "a rank does not hear itself";
 }
 
+TEST_F(LinkTest, HaltReachesAllOthersThroughRankZero) {
+  connect(3);
+  node(2).onThread([&] {
+    node(2).link().halt(kKey, Status(Code::kUnavailable, "no engine reads"));
+    return true;
+  });
+  for (const int rank : {0, 1}) {
+    EXPECT_TRUE(node(rank).heard.await("halt 2 " + kKey.toString() + ": no engine reads")) << rank;
+  }
+  EXPECT_TRUE(node(2).heard.texts().empty());
+}
+
 TEST_F(LinkTest, VerdictReachesAllOthers) {
   connect(3);
   Verdict verdict;
