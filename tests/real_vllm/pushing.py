@@ -76,7 +76,7 @@ class Pushed:
         self.code, self.text, self.report = code, text, report
 
     def good(self, outcome="done"):
-        expect(self.code == 0 and self.report["outcome"] == outcome,
+        expect(self.code == 0 and self.report.get("outcome") == outcome,
                f"exit code {self.code}, report {self.report}:\n{self.text}")
         return self
 
@@ -109,6 +109,7 @@ class Trainer:
     def end(self, process):
         text, _ = process.communicate(timeout=PUSH_LIMIT)
         report = json.loads(self.report.read_text()) if self.report.exists() else {}
+        report = report[-1] if isinstance(report, list) else report  # A drill has one for each push.
         return Pushed(process.returncode, text, report)
 
     def wait_phase(self, phase, limit=120):
