@@ -158,6 +158,7 @@ def install(release):
     if release >= 27:
         module("vllm.model_executor.model_loader.mtp_validation",
                disable_mtp_completeness_check=lambda: entered("parts"))
+    module("vllm.platforms", current_platform=types.SimpleNamespace(is_cpu=lambda: True))
     module("vllm.model_executor.layers.utils",
            dispatch_cpu_unquantized_gemm=lambda layer, remove_weight: calls.append(("packed", layer)))
     module("vllm.model_executor.layers.vocab_parallel_embedding",

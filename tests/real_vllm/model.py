@@ -38,6 +38,19 @@ def values(name, count, seed):
     return bytes(out)
 
 
+def signs(name, count, seed):
+    """`count` bfloat16 numbers, each 1 or -1. In the last norm they keep a tied model from saying
+    its last token for ever."""
+    noise = hashlib.shake_128(f"{name}/{seed}".encode()).digest(count)
+    return b"".join(struct.pack("<H", 0x3F80 | (byte & 0x80) << 8) for byte in noise)
+
+
+def content(name, shape, seed):
+    if len(shape) > 1:
+        return values(name, shape[0] * shape[1], seed)
+    return signs(name, shape[0], seed) if name == "model.norm.weight" else ONE * shape[0]
+
+
 def mlp(start, inner):
     yield start + "gate_proj.weight", [inner, HIDDEN]
     yield start + "up_proj.weight", [inner, HIDDEN]
@@ -85,8 +98,7 @@ def write(folder, seed=1, kind="llama", change=None):
     folder.mkdir(parents=True, exist_ok=True)
     header, blocks, offset = {"__metadata__": {"format": "pt"}}, [], 0
     for name, shape in (dict(shapes(kind)) | (change or {})).items():
-        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        block = values(name, count, seed) if len(shape) > 1 else ONE * count
+        block = content(name, shape, seed)
         header[name] = {"dtype": "BF16", "shape": shape,
                         "data_offsets": [offset, offset + len(block)]}
         blocks.append(block)

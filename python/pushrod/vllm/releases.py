@@ -69,6 +69,7 @@ def begin_reload(engine: Any) -> None:
     from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
 
     with configured(engine):
+        set_kernels_aside(engine.model)
         initialize_layerwise_reload(engine.model)
 
 
@@ -78,6 +79,7 @@ def end_reload(engine: Any) -> None:
 
     with configured(engine):
         finalize_layerwise_reload(engine.model, engine.model_config)
+        put_kernels_back(engine.model)
         renew_packed_heads(engine.model)
 
 
@@ -90,3 +92,30 @@ def renew_packed_heads(model: torch.nn.Module) -> None:
     for module in model.modules():
         if isinstance(module, VocabParallelEmbedding) and hasattr(module, "cpu_linear"):
             dispatch_cpu_unquantized_gemm(module, remove_weight=False)
+
+
+def expert_methods(model: torch.nn.Module) -> Iterator[Any]:
+    """What computes the experts of each layer of a CPU server, where it has a kernel of its own."""
+    from vllm.platforms import current_platform
+
+    if current_platform.is_cpu():
+        for module in model.modules():
+            method = getattr(module, "quant_method", None)
+            if hasattr(method, "moe_kernel"):
+                yield method
+
+
+def set_kernels_aside(model: torch.nn.Module) -> None:
+    """CPU servers pack the weights of experts only when the kernel is made, and copy new ones into
+    the packed place unpacked (seen on 0.32). Without a kernel they make one, and pack."""
+    for method in expert_methods(model):
+        if method.moe_kernel is not None:
+            method.pushrod_kernel = method.moe_kernel
+            method.moe_kernel = None
+
+
+def put_kernels_back(model: torch.nn.Module) -> None:
+    """Layers that got no tensors in this session have kept their weights."""
+    for method in expert_methods(model):
+        if method.moe_kernel is None:
+            method.moe_kernel = getattr(method, "pushrod_kernel", None)
