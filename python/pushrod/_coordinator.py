@@ -177,7 +177,8 @@ class Coordinator:
         weights: starts one pass and returns an iterable of (name, tensor). Iterating it may be a collective
             of the trainer's; a resend calls it again. A tensor is read until the next one is asked for.
         manifest: what the pass will yield. Without it one extra pass declares it, at the first push only.
-        draft_weights: the draft model's pass, in the same push.
+        draft_weights: the draft model's pass, in the same push after the target's: both or none are published.
+            Declared by an extra pass at the first push.
         abort: ends an iteration that is blocked in a collective; called from another thread, perhaps again.
         recover: makes the trainer's groups usable again after a pass in which an iteration failed. Without
             it such a push is not resent.
@@ -194,6 +195,7 @@ class Coordinator:
                 version,
                 weights,
                 manifest,
+                draft_weights,
                 abort,
                 recover,
                 None if progress is None else _progress_writer(progress),
@@ -232,8 +234,6 @@ class Coordinator:
                     f"{name} is a {type(value).__name__}: give a function that starts a pass, such as "
                     f"lambda: model.named_parameters(), since a resend needs a second one"
                 )
-        if draft_weights is not None:
-            raise RefusedError("draft_weights: a draft model's pass is not in this build", "invalid_argument")
 
     def cancel(self, reason: str = "cancelled by the trainer") -> None:
         """Ends the running push on all ranks as a failed one. Any thread."""

@@ -38,6 +38,7 @@ class Coordinator:
         version: str,
         weights: Callable[[], Any],
         manifest: Iterable[Any] | None,
+        draft_weights: Callable[[], Any] | None,
         abort: Callable[[], object] | None,
         recover: Callable[[], bool] | None,
         progress: Callable[..., None] | None,

@@ -69,18 +69,20 @@ def _hold_port() -> socket.socket:
     return held
 
 
-def _meet(distributed: Any, group: Any, ranks: Ranks) -> None:
-    """Rank 0 of the group says where the store will be. A collective of the group."""
+def _meet(distributed: Any, group: Any, ranks: Ranks, needs_store: bool) -> None:
+    """Who shares a host, and where the store will be, which rank 0 of the group says. A collective."""
     offer: dict[str, Any] = {"host": _boot_id()}
-    if ranks.rank == 0:
+    if ranks.rank == 0 and needs_store:
         ranks.held = _hold_port()
         offer |= {"address": _own_address(), "port": ranks.held.getsockname()[1]}
     offers: list[Any] = [None] * (ranks.world_size or 1)
     distributed.all_gather_object(offers, offer, group=group)
-    one_host = len({each["host"] for each in offers}) == 1
-    address = "127.0.0.1" if one_host else offers[0]["address"]
-    host = f"[{address}]" if ":" in address else address
-    ranks.store = f"tcp://{host}:{offers[0]['port']}"
+    hosts = [each["host"] for each in offers]
+    ranks.local_rank = hosts[: ranks.rank].count(offer["host"])
+    if needs_store:
+        address = "127.0.0.1" if len(set(hosts)) == 1 else offers[0]["address"]
+        host = f"[{address}]" if ":" in address else address
+        ranks.store = f"tcp://{host}:{offers[0]['port']}"
 
 
 def find(
@@ -108,10 +110,8 @@ def find(
     found = Ranks(distributed.get_rank(group), distributed.get_world_size(group), None, store)
     if found.rank is None or found.rank < 0:
         raise ConfigError("this process is not in the given group; only its members push")
-    local = os.environ.get("LOCAL_RANK", "")
-    found.local_rank = int(local) if local.isdecimal() else None
-    if store is None and config_store == "auto" and found.world_size != 1:
-        _meet(distributed, group, found)
+    if found.world_size != 1:
+        _meet(distributed, group, found, store is None and config_store == "auto")
     return found
 
 

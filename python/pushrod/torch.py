@@ -47,12 +47,13 @@ def _peft_name(name: str) -> str | None:
     parts = name.split(".")
     if any(part.startswith(_LORA_PARTS) for part in parts):
         return None
-    kept: list[str] = []
-    for part in parts:
-        if part == "base_layer" or (kept and kept[-1] == "modules_to_save"):
-            continue  # the second is the adapter's own name
-        kept.append(part)
-    return ".".join(part for part in kept if part != "modules_to_save").removeprefix("base_model.model.")
+    kept = [
+        part
+        for before, part in zip(["", *parts], parts, strict=False)
+        # What follows modules_to_save is the adapter's own name.
+        if part not in ("base_layer", "modules_to_save") and before != "modules_to_save"
+    ]
+    return ".".join(kept).removeprefix("base_model.model.")
 
 
 def _named(module: torch.nn.Module, rename: Rename | None) -> Iterator[tuple[str, torch.Tensor]]:

@@ -182,11 +182,33 @@ void CoordinatorObject::connect() {
   require(status);
 }
 
-PushRequest CoordinatorObject::request(const PushArguments& arguments, PythonSource& source) {
+Result<PushReport> CoordinatorObject::run(const PushRequest& request, bool watchInterrupt) {
+  const Call call(*this);
+  std::optional<InterruptWatch> watch;
+  if (watchInterrupt) {
+    watch.emplace([this] { coordinator_->cancel("interrupted (SIGINT)"); });
+  }
+  Result<PushReport> result = coordinator_->push(request);
+  watch.reset();
+  // What was said during the push is said before it returns.
+  outbox_->flush(std::chrono::seconds(1));
+  return result;
+}
+
+PushAnswer CoordinatorObject::push(PushArguments arguments) {
+  const Turn turn(*this);
+  abort_ = arguments.abort;
+  progress_ = arguments.progress;
+  PythonSource target(std::move(arguments.source), manifest_, outbox_.get());
+  std::optional<PythonSource> draft;
   PushRequest request;
   request.version = arguments.version;
-  request.weights = &source;
-  if (arguments.progress.is_valid()) {
+  request.weights = &target;
+  if (arguments.draft) {
+    draft.emplace(std::move(*arguments.draft), draftManifest_, outbox_.get());
+    request.draftWeights = &*draft;
+  }
+  if (progress_.is_valid()) {
     request.progress = [this](const PushProgress& progress) {
       Message message;
       message.kind = Message::Kind::kProgress;
@@ -194,37 +216,28 @@ PushRequest CoordinatorObject::request(const PushArguments& arguments, PythonSou
       outbox_->post(std::move(message));
     };
   }
-  return request;
-}
-
-PushAnswer CoordinatorObject::push(PushArguments arguments) {
-  const Turn turn(*this);
-  abort_ = arguments.abort;
-  progress_ = arguments.progress;
-  PythonSource source(std::move(arguments.source), manifest_, outbox_.get());
-  const PushRequest asked = request(arguments, source);
-  std::optional<Result<PushReport>> result;
-  {
-    const Call call(*this);
-    std::optional<InterruptWatch> watch;
-    if (arguments.watchInterrupt) {
-      watch.emplace([this] { coordinator_->cancel("interrupted (SIGINT)"); });
+  const Result<PushReport> result = run(request, arguments.watchInterrupt);
+  target.closePass();
+  PushAnswer told = answer(result);
+  told.error = target.error();
+  // All ranks have one outcome, so all skip the extra pass next time, or none does.
+  const bool good = result.ok() && (result->outcome == PushOutcome::kDone ||
+                                    result->outcome == PushOutcome::kRecovered);
+  manifest_ = good ? target.declared() : nullptr;
+  if (draft) {
+    draft->closePass();
+    draftManifest_ = good ? draft->declared() : nullptr;
+    if (!told.error.is_valid()) {
+      told.error = draft->error();
     }
-    result = coordinator_->push(asked);
-    watch.reset();
-    // What was said during the push is said before it returns.
-    outbox_->flush(std::chrono::seconds(1));
   }
-  source.closePass();
   abort_.reset();
   progress_.reset();
-  return answer(*result, source);
+  return told;
 }
 
-PushAnswer CoordinatorObject::answer(const Result<PushReport>& result, const PythonSource& source) {
+PushAnswer CoordinatorObject::answer(const Result<PushReport>& result) {
   PushAnswer answer;
-  answer.error = source.error();
-  manifest_.reset();
   if (!result.ok()) {
     answer.code = codeName(result.status().code());
     answer.message = result.status().message();
@@ -235,10 +248,6 @@ PushAnswer CoordinatorObject::answer(const Result<PushReport>& result, const Pyt
   answer.outcome = pushOutcomeName(result->outcome);
   answer.code = codeName(result->firstCause.code());
   answer.message = result->firstCause.message();
-  if (result->outcome == PushOutcome::kDone || result->outcome == PushOutcome::kRecovered) {
-    // All ranks have this outcome, so all skip the extra pass next time, or none does.
-    manifest_ = source.declared();
-  }
   return answer;
 }
 

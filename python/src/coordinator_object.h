@@ -44,6 +44,7 @@ struct CoordinatorArguments {
 struct PushArguments {
   std::string version;
   SourceHooks source;
+  std::optional<SourceHooks> draft;  ///< the draft model's
   nanobind::object abort, progress;  ///< null: none
   bool watchInterrupt = false;  ///< this is the main thread, and SIGINT raises KeyboardInterrupt
 };
@@ -81,8 +82,9 @@ class CoordinatorObject {
   class Call;
   class Turn;
 
-  [[nodiscard]] PushRequest request(const PushArguments& arguments, PythonSource& source);
-  [[nodiscard]] PushAnswer answer(const Result<PushReport>& result, const PythonSource& source);
+  /// What a push's threads do with a request, until it has ended.
+  [[nodiscard]] Result<PushReport> run(const PushRequest& request, bool watchInterrupt);
+  [[nodiscard]] static PushAnswer answer(const Result<PushReport>& result);
   void deliver(const Message& message);
   void requireUsable() const;
   /// Without ending its threads: they are not this process's, or never end.
@@ -96,7 +98,8 @@ class CoordinatorObject {
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<OutboxSink> sink_;
   std::unique_ptr<PushCoordinator> coordinator_;
-  std::shared_ptr<const Manifest> manifest_;  ///< of the last good push, so that all ranks have it
+  /// Of the last good push, so that all ranks have them or none has.
+  std::shared_ptr<const Manifest> manifest_, draftManifest_;
 
   // With the GIL.
   bool closing_ = false;

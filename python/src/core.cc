@@ -47,6 +47,7 @@ void push(CoordinatorObject& self,
           const std::string& version,
           nb::handle weights,
           nb::handle manifest,
+          nb::handle draft,
           nb::handle abort,
           nb::handle recover,
           nb::handle progress,
@@ -55,6 +56,9 @@ void push(CoordinatorObject& self,
   PushArguments arguments;
   arguments.version = version;
   arguments.source = {nb::borrow(weights), given(manifest), given(recover), !abort.is_none()};
+  if (!draft.is_none()) {
+    arguments.draft = {nb::borrow(draft), {}, given(recover), !abort.is_none()};
+  }
   arguments.abort = given(abort);
   arguments.progress = given(progress);
   arguments.watchInterrupt = watchInterrupt;
@@ -134,6 +138,7 @@ void bindCoordinator(nb::module_& module) {
            nb::arg("version"),
            nb::arg("weights"),
            nb::arg("manifest").none(),
+           nb::arg("draft_weights").none(),
            nb::arg("abort").none(),
            nb::arg("recover").none(),
            nb::arg("progress").none(),

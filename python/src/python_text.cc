@@ -14,6 +14,14 @@ std::string typeText(nb::handle object) {
   return "a " + nb::cast<std::string>(nb::type_name(object.type()));
 }
 
+std::string strOf(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  if (!text.is_valid()) {
+    nb::raise_python_error();
+  }
+  return nb::cast<std::string>(text);
+}
+
 Result<std::string_view> textOf(nb::handle object) {
   Py_ssize_t size = 0;
   const char* text =

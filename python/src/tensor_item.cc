@@ -148,8 +148,7 @@ Status ItemReader::readTorch(nb::handle tensor, TensorItem& item) {
                    "pushrod.torch.named_weights");
   }
   if (!tensor.attr("layout").is(strided_)) {
-    return refused(quoted(item) + " has the layout " +
-                   nb::cast<std::string>(nb::str(tensor.attr("layout"))) +
+    return refused(quoted(item) + " has the layout " + strOf(tensor.attr("layout")) +
                    "; yield it as a dense tensor");
   }
   if (nb::cast<bool>(tensor.attr("is_neg")())) {
@@ -161,7 +160,7 @@ Status ItemReader::readTorch(nb::handle tensor, TensorItem& item) {
   if (const auto found = dtypes_.find(dtype.ptr()); found != dtypes_.end()) {
     item.view.dtype = found->second;
   } else {
-    const std::string text = nb::cast<std::string>(nb::str(dtype));
+    const std::string text = strOf(dtype);
     const std::string prefix = "torch.";
     Result<DType> read =
         dtypeOf(dtype, text.rfind(prefix, 0) == 0 ? text.substr(prefix.size()) : text, item);
@@ -179,7 +178,7 @@ Status ItemReader::readTorchPlace(nb::handle tensor, TensorItem& item) {
   if (!nb::cast<bool>(tensor.attr("is_cpu"))) {
     const nb::object device = tensor.attr("device");
     if (!nb::cast<bool>(tensor.attr("is_cuda"))) {
-      return refused(quoted(item) + " is on device " + nb::cast<std::string>(nb::str(device)) +
+      return refused(quoted(item) + " is on device " + strOf(device) +
                      "; yield it on the CPU or a CUDA device");
     }
     const nb::object stream = nb::module_::import_("torch").attr("cuda").attr("current_stream");
@@ -202,7 +201,7 @@ Status ItemReader::readNumpy(nb::handle array, TensorItem& item) {
     item.view.dtype = found->second;
   } else {
     if (!nb::cast<bool>(dtype.attr("isnative"))) {
-      return badDtype(item, nb::cast<std::string>(nb::str(dtype)) + " of the other byte order");
+      return badDtype(item, strOf(dtype) + " of the other byte order");
     }
     Result<DType> read = dtypeOf(dtype, nb::cast<std::string>(dtype.attr("name")), item);
     if (!read.ok()) {

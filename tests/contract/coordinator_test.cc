@@ -248,7 +248,7 @@ std::vector<EngineConfig> engineAt(std::uint16_t port, const std::string& name) 
 }
 
 TEST_F(CoordinatorTest, TheListOfEnginesMayChangeBetweenPushes) {
-  const TestEngine other;
+  TestEngine other;
   start();
   Source source({"a", "b"});
   ASSERT_EQ(push("1", source).outcome, PushOutcome::kDone);

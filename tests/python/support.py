@@ -51,11 +51,14 @@ class Job:
         for rank in range(ranks):
             variables = {
                 **os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", **environment,
+                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
+                # Compiled once, and none of it beside the sources.
+                "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX", str(self.folder / "pycache")),
+                **environment,
             }
             with open(self.folder / f"rank-{rank}.log", "wb") as log:
                 self.processes.append(subprocess.Popen(
-                    [sys.executable, "-B", str(TRAINERS / script), json.dumps(given)], env=variables,
+                    [sys.executable, str(TRAINERS / script), json.dumps(given)], env=variables,
                     stdout=log, stderr=subprocess.STDOUT, cwd=self.folder, start_new_session=True))
         return self
 

@@ -74,7 +74,7 @@ def test_an_iterator_that_yields_twice(engine, coordinator):
     twice = [GOOD, GOOD]
     with pytest.raises(pushrod.RefusedError, match="a"):
         pusher.push("1", lambda: twice)
-    with pytest.raises(pushrod.PushError, match="declared.* b float32") as raised:
+    with pytest.raises(pushrod.PushError, match="declared 'b float32 .* streamed 'a float32") as raised:
         pusher.push("1", lambda: twice, manifest=SPECS)
     assert raised.value.code == "data_mismatch"
     with pytest.raises(pushrod.PushError):
@@ -120,7 +120,6 @@ def test_an_exception_is_the_cause(engine, coordinator):
     assert "test_bad_input.py" in cause
     assert "in gather, called from" in cause
     assert "in weights" in cause
-    assert raised.value.report.attempts == 1
 
 
 def test_an_exception_is_sent_again_where_the_trainer_recovers(engine, coordinator):
@@ -167,7 +166,7 @@ def test_arguments_of_the_wrong_kind(engine, coordinator):
         ({"engines": {"list": []}}, "engines"),
         ({"timeouts": {"push": 5}}, "timeouts.push"),
         ({"job": object()}, "dict of plain values"),
-        ("/no/such/file.yaml", "no such file"),
+        ("/no/such/file.yaml", "No such file"),
         (7, "neither a path nor a dict"),
     ],
 )
@@ -182,7 +181,7 @@ def test_a_bad_configuration(config, text):
         ({"rank": 0}, "both rank and world_size"),
         ({"rank": 2, "world_size": 2}, "rank 2 of 2"),
         ({"rank": "0", "world_size": 1}, "rank is '0', not an int"),
-        ({"rank": 0, "world_size": 1, "store": "nowhere"}, "ranks.store"),
+        ({"rank": 0, "world_size": 2, "store": "nowhere"}, "ranks.store"),
         ({"group": object()}, "torch.distributed is not initialised"),
     ],
 )

@@ -194,16 +194,16 @@ def test_the_report(engine, coordinator):
 
 def test_a_failed_push_raises_with_its_report(engine, coordinator):
     one = engine()
-    one.faults({"route": "finish_weight_update", "nth": "every", "do": "status", "status": 500})
+    one.faults({"route": "update_weights", "nth": "every", "do": "status", "status": 500})
     pusher = coordinator([one])
-    with pytest.raises(pushrod.PushError, match="finish_weight_update") as raised:
+    with pytest.raises(pushrod.PushError, match="update_weights") as raised:
         pusher.push("1", lambda: [("w", torch.ones(4))])
     report = raised.value.report
     assert report is not None
     assert report.outcome == "failed"
     assert report.attempts == 2
     assert report.first_cause.engine == "engine-0"
-    assert report.first_cause.phase == "finish"
+    assert report.first_cause.phase == "stream"
     assert raised.value.code == report.first_cause.code
     assert report.engines[0].paused is True
     assert isinstance(raised.value, pushrod.Error)

@@ -3,7 +3,6 @@
 
 import json
 import logging
-import os
 import sys
 from datetime import timedelta
 
@@ -35,7 +34,6 @@ for index, (ranks, group) in enumerate(zip(given["groups"], groups, strict=True)
         for version in ("1", "2"):
             told["outcome"] = coordinator.push(version, weights).outcome
         told["push_rank"] = coordinator.rank
-        told["local_rank"] = os.environ["LOCAL_RANK"]
 dist.barrier()
 dist.destroy_process_group()
 print(json.dumps(told), flush=True)
