@@ -17,6 +17,13 @@ ALLOWED = {
         "the destructor has set stopping_; a call under way ends by the engine's stop signal",
     ("engines/reference/worker.cc", "wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });"):
         "an idle worker; the destructor wakes it",
+    ("python/src/receiver_link.cc", "thread.join();"):
+        "the thread has said that it has ended",
+    ("python/src/receiver_link.cc", "thread_.join();"):
+        "giveUp() has raised the stop signal, and told a thread that waits for the loader",
+    ("python/src/receiver_link.cc",
+     "changed_.wait(lock, [this] { return ready_ == nullptr || givenUp_; });"):
+        "the loader takes the chunk or gives up, in the destructor at the latest",
     ("tools/progress_line.cc", "thread_.join();"):
         "the destructor has set end_ and woken the thread, which otherwise only prints",
     ("tools/signal_watch.cc", "thread_.join();"):

@@ -40,7 +40,8 @@ def play(begun, python, program, folder, workers, pattern):
     """The tests for a server with so many workers; whether they passed."""
     results = folder / f"results-{workers}.json"
     results.unlink(missing_ok=True)
-    with server.Server(python, folder, folder / "model", workers) as running:
+    extra = ["--skip-tokenizer-init", "--enable-scale-out", "--max-model-len", "128"]
+    with server.Server(python, folder, folder / "model", workers, extra=extra) as running:
         running.wait_ready(START_LIMIT)
         said(begun, f"vLLM {environment.VLLM} with {workers} workers is ready")
         variables = dict(os.environ, PUSHROD_VLLM_PORT=str(running.port),

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pushes into real vLLM servers on the CPU, with the plug-in of our wheel.
+
+    push.py PROGRAM WHEEL FOLDER [--part NAME]... [RELEASE]...
+
+PROGRAM is the built command, FOLDER gets an environment for each release (about 6 GiB, kept), the
+models and the logs. Without a release the newest one is tried, without a part all of them. Prints
+a row for each check and release; nothing is skipped.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+
+import environment
+import model
+import push_checks as checks
+import pushing
+import server
+
+START_LIMIT = 300
+FAST = [checks.other_weights_give_other_tokens, checks.running_requests_go_on, checks.ten_pushes]
+FAULTS = [checks.unknown_names, checks.wrong_shapes, checks.trainers_that_throw,
+          checks.trainers_that_die]
+DEATHS = [checks.killed_servers, checks.killed_workers, checks.restarted_servers]
+# name: kind of model, transport, workers, dtype, checks. In float32 the server computes with packed
+# copies of its weights on every machine.
+PARTS = {
+    "smoke": ("tied", "tcp", 1, "float32", FAST),
+    "tcp": ("llama", "tcp", 1, "bfloat16", [*FAST, *FAULTS]),
+    "shm": ("llama", "shm", 1, "float32", [*FAST, *FAULTS]),
+    "two-workers": ("llama", "tcp", 2, "float32", FAST),
+    "two-workers-shm": ("llama", "shm", 2, "float32", FAST),
+    "tied": ("tied", "shm", 1, "float32", FAST),
+    "moe": ("moe", "tcp", 1, "float32", FAST),
+    "deaths": ("llama", "tcp", 1, "float32", DEATHS),
+}
+SEEDS = {"a": 1, "b": 2}
+
+
+class Job:
+    """All that is done with one release."""
+
+    def __init__(self, program, wheel, folder, release):
+        self.program, self.release = program, release
+        self.folder = folder / release
+        self.python = environment.ensure(self.folder, release=release, cache=folder / "uv-cache")
+        environment.add(self.folder, wheel)
+        self.tokens = {}
+
+    def models(self, kind):
+        """The folders of the checkpoints of one kind."""
+        made = {which: model.write(self.folder / f"{kind}-{which}", seed, kind)
+                for which, seed in SEEDS.items()}
+        layer = "model.layers.1."
+        for which, change in (("unknown", {layer + "nonsense.weight": [model.HIDDEN]}),
+                              ("shape", {layer + "self_attn.q_proj.weight": [32, model.HIDDEN]})):
+            made[which] = model.write(self.folder / f"{kind}-{which}", 3, kind, change)
+        return made
+
+    def play(self, name):
+        """One server, and the checks for it; whether all passed."""
+        kind, transport, workers, dtype, wanted = PARTS[name]
+        folders = self.models(kind)
+        tokens = self.references(kind, folders)
+        extra = ["--dtype", dtype, "--max-model-len", "512"]
+        with server.Server(self.python, self.folder, folders["a"], workers, f"pushrod_{transport}",
+                           name=name, extra=extra) as running:
+            running.wait_ready(START_LIMIT)
+            user = pushing.User(running.port)
+            scene = checks.Scene(
+                running, user,
+                lambda: pushing.Trainer(self.program, self.folder / "trainer", [running.port], transport),
+                folders, tokens)
+            return all([self.row(name, check, scene) for check in wanted])
+
+    def references(self, kind, folders):
+        if kind not in self.tokens:
+            told = pushing.references(self.python, [folders[which] for which in SEEDS])
+            self.tokens[kind] = dict(zip(SEEDS, told))
+        return self.tokens[kind]
+
+    def row(self, part, check, scene):
+        begun, why = time.monotonic(), ""
+        try:
+            check(scene)
+        except (pushing.Failed, OSError, json.JSONDecodeError, server.CannotStart) as error:
+            why = f"{type(error).__name__}: {error}"
+        row = f"{'FAILED' if why else 'passed'}  {self.release}  {part}  {check.__name__}"
+        print(f"{row}  {time.monotonic() - begun:.1f} s", flush=True)
+        if why:
+            print(f"{why}\nThe end of {scene.server.log_path}:\n{scene.server.log_end()}", flush=True)
+        return not why
+
+
+def main(options):
+    good = True
+    for release in options.release or [environment.VLLM]:
+        try:
+            job = Job(options.program.absolute(), options.wheel, options.folder.absolute(), release)
+            for part in options.part or PARTS:
+                good = job.play(part) and good
+        except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
+            print(f"FAILED  {release}: {error}", flush=True)
+            good = False
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("wheel", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--part", action="append", choices=PARTS)
+    parser.add_argument("release", nargs="*")
+    sys.exit(main(parser.parse_args()))
