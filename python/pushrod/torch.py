@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of torch modules under the names that checkpoints have.
 
-manifest = pushrod.torch.manifest(model)
-coordinator.push("7", weights=lambda: pushrod.torch.named_weights(model), manifest=manifest)
+With `manifest = pushrod.torch.manifest(model)`, a push is
+`coordinator.push("7", weights=lambda: pushrod.torch.named_weights(model), manifest=manifest)`.
 """
 
 from __future__ import annotations
@@ -107,11 +107,8 @@ def _pushed_dtype(tensor: torch.Tensor, wanted: torch.dtype | None) -> torch.dty
 
 @contextlib.contextmanager
 def merged(module: Any) -> Iterator[None]:
-    """A PEFT model with its adapter merged into its weights, for one pass:
-
-        def weights():
-            with pushrod.torch.merged(model):
-                yield from pushrod.torch.named_weights(model)
+    """A PEFT model with its adapter merged into its weights, for one pass. As `weights`, a function that does
+    `with merged(model): yield from named_weights(model)`.
 
     A pass that ends early unmerges too, and a resend merges anew.
     """

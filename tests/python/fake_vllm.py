@@ -26,7 +26,7 @@ class PlainUpdateInfo(abc.ABC):  # noqa: B024
 
 
 @dataclass
-class UpdateInfoWithKind(abc.ABC):  # noqa: B024
+class UpdateInfoWithKind(abc.ABC):
     """0.23 and 0.24."""
 
     _: KW_ONLY

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank pushes to a reference engine: what it may yield, and what it gets back."""
 
+import json
 import logging
 import threading
 
@@ -342,9 +343,8 @@ def test_shared_memory(engine, coordinator):
 def test_a_file_as_configuration(engine, tmp_path):
     one = engine()
     path = tmp_path / "push.yaml"
-    path.write_text(
-        f"engines: {{list: [{{url: '{one.url}'}}]}}\ntransport: {{kind: tcp}}\nmetrics: {{listen: '127.0.0.1:0'}}\n"
-    )
+    made = {**support.config([one]), "metrics": {"listen": "127.0.0.1:0"}}
+    path.write_text(json.dumps(made))  # which is YAML
     with pushrod.Coordinator(path, rank=0, world_size=1, store=f"file://{tmp_path}/store") as pusher:
         pusher.connect()
         assert (pusher.rank, pusher.world_size) == (0, 1)

@@ -5,9 +5,10 @@ import os
 import signal
 import threading
 
-import fake_vllm
 import pytest
 import torch
+
+import fake_vllm
 import wire
 
 RELEASES = [22, 24, 26, 27, 28, 32]
