@@ -130,4 +130,13 @@ def from_source(source: Any) -> Callable[[], Iterator[tuple[str, torch.Tensor]]]
     return weights
 
 
-__all__ = ["from_source", "manifest", "merged", "named_weights"]
+def source_manifest(source: Any) -> list[TensorSpec]:
+    """The manifest of such an object, from its `metadata`: a function, or a property as newer releases have."""
+    metadata = source.metadata
+    return [
+        TensorSpec(each.name, dtype_text(each.dtype), tuple(each.shape))
+        for each in (metadata() if callable(metadata) else metadata)
+    ]
+
+
+__all__ = ["from_source", "manifest", "merged", "named_weights", "source_manifest"]

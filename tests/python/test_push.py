@@ -334,6 +334,29 @@ def test_two_coordinators_in_one_process(engine, coordinator):
     assert second.state()["version"] == "b-2"
 
 
+def test_a_draft_model_in_the_same_push(engine, coordinator):
+    one = engine("one", "--profile", "0.32")
+    passes = []
+
+    def draft():
+        passes.append(1)
+        yield "draft.w", torch.zeros(3)
+
+    pusher = coordinator([one])
+    for version, count in (("1", 2), ("2", 3)):
+        report = pusher.push(version, lambda: [("w", torch.ones(4))], draft_weights=draft)
+        assert report.outcome == "done"
+        assert len(passes) == count
+        assert one.calls("start_draft_weight_update")
+
+    def broken():
+        raise LookupError("no draft")
+
+    with pytest.raises(pushrod.Error, match="no draft") as raised:
+        pusher.push("3", lambda: [("w", torch.ones(4))], draft_weights=broken)
+    assert isinstance(raised.value.__cause__, LookupError)
+
+
 def test_shared_memory(engine, coordinator):
     one = engine("one", backend="shm")
     tensor = made(torch.bfloat16, (100, 30))

@@ -146,12 +146,27 @@ def test_flat_shards_are_refused():
         list(pushrod.torch.named_weights(module))
 
 
-@pytest.mark.parametrize("shape", ["__iter__", "iter_full"])
-def test_an_object_of_the_shape_of_vllms_weight_source(engine, coordinator, shape):
+class Meta:
+    """As vLLM's ParamMeta."""
+
+    def __init__(self, name, tensor):
+        self.name, self.dtype, self.shape = name, tensor.dtype, tuple(tensor.shape)
+
+
+@pytest.mark.parametrize("iteration", ["__iter__", "iter_full"])
+@pytest.mark.parametrize("as_property", [False, True])
+def test_an_object_of_the_shape_of_vllms_weight_source(engine, coordinator, iteration, as_property):
     one = engine()
-    tensors = {"a": torch.ones(3), "b": torch.zeros(2)}
-    source = type("Source", (), {shape: lambda self: iter(tensors.items())})()
-    coordinator([one]).push("1", pushrod.torch.from_source(source))
+    tensors = {"a": torch.ones(3), "b": torch.zeros(2, dtype=torch.bfloat16)}
+    metas = [Meta(name, tensor) for name, tensor in tensors.items()]
+    members = {
+        iteration: lambda self: iter(tensors.items()),
+        "metadata": property(lambda self: metas) if as_property else lambda self: metas,
+    }
+    source = type("Source", (), members)()
+    declared = pushrod.torch.source_manifest(source)
+    assert declared[1] == pushrod.TensorSpec("b", "bfloat16", (2,))
+    coordinator([one]).push("1", pushrod.torch.from_source(source), manifest=declared)
     assert set(one.state()["weights"]) == {"a", "b"}
 
 
