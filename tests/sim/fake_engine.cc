@@ -89,6 +89,8 @@ Reply FakeEngine::identify() const {
   identity.features.failedUpdateCloses = !setup_.oldProfile;
   identity.features.hasShutdown = !setup_.oldProfile;
   identity.features.hasVersion = setup_.versions;
+  identity.features.hasChecker = !setup_.oldProfile;
+  identity.dtype = "float32";
   identity.features.hasDraft = !setup_.oldProfile;
   identity.worldSize = setup_.workers;
   identity.asleep = asleep();
@@ -150,10 +152,24 @@ void FakeEngine::serve() {
       break;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
+      break;
     case CallKind::kChecksums:
+      reply.checksums = checksums();
       break;
   }
   done(std::move(reply));
+}
+
+/// Of the target only, as real servers; several workers hold a shard of each tensor.
+std::shared_ptr<const std::map<std::string, std::string>> FakeEngine::checksums() const {
+  std::map<std::string, std::string> told;
+  for (int worker = 0; worker < setup_.workers; ++worker) {
+    for (std::size_t i = 0; i < target_.tensors(); ++i) {
+      told["dp0:pp0:pcp0:tp" + std::to_string(worker) + ":" + kTargetNames.at(i)] =
+          digestOf(target_.weights()[i]);
+    }
+  }
+  return std::make_shared<const std::map<std::string, std::string>>(std::move(told));
 }
 
 void FakeEngine::servePause() {
@@ -318,6 +334,9 @@ void FakeEngine::finish() {
     complain_("P31: a version reached " + name() + " before its draft model");
   }
   model().finish();
+  if (queue_.front().how == FaultKind::kCorrupt && setup_.corruptible && complete_) {
+    target_.corrupt();
+  }
   session_ = false;
   if (call.hasVersion && queue_.front().how != FaultKind::kKeepsLabel) {
     label_ = call.version;

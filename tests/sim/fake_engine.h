@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +23,7 @@ namespace pushrod::sim {
 
 /// The model every engine holds, and the draft model beside it.
 inline constexpr std::size_t kTensors = 4;
+inline constexpr std::array<const char*, kTensors> kTargetNames = {"l0.q", "l0.k", "l1.q", "l1.k"};
 inline constexpr std::size_t kDraftTensors = 2;
 /// A larger reply lag makes an engine lost (P16).
 inline constexpr int kMostLag = 8;
@@ -37,7 +41,8 @@ class FakeEngine {
     std::string name;
     bool oldProfile = false;
     bool versions = true;
-    bool draft = false;  ///< pushes carry its draft model as well: both must be of one push
+    bool corruptible = false;  ///< whether it can come to hold other values
+    bool draft = false;        ///< pushes carry its draft model as well: both must be of one push
     int workers = 1;
     int slowness = 1;
     Duration pauseTakes{};
@@ -161,6 +166,7 @@ class FakeEngine {
   void updateChunk(std::size_t tensor, bool late);
   void endUpdate(const std::string& error);
   [[nodiscard]] Reply identify() const;
+  [[nodiscard]] std::shared_ptr<const std::map<std::string, std::string>> checksums() const;
   void boot();
 
   Executor& executor_;

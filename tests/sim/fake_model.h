@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace pushrod::sim {
@@ -10,6 +11,11 @@ namespace pushrod::sim {
 inline constexpr std::size_t kPerLayer = 2;
 /// Content of a tensor: the number of the push that sent it; 0: as started.
 inline constexpr int kTorn = -1;
+
+/// What stands for the SHA-256 of a tensor.
+[[nodiscard]] inline std::string digestOf(int content) {
+  return std::to_string(content);
+}
 
 /// The weights of one model in an engine, by the rules of the contract: a layer is done when the
 /// number of elements it got reaches its total, and counters of an interrupted layer survive into
@@ -22,6 +28,8 @@ class FakeModel {
 
   [[nodiscard]] std::size_t tensors() const { return weights_.size(); }
 
+  [[nodiscard]] const std::vector<int>& weights() const { return weights_; }
+
   /// The engine's process starts.
   void boot();
   /// A session of an earlier run was left open, a layer half loaded.
@@ -29,6 +37,9 @@ class FakeModel {
   void begin();
   void load(std::size_t tensor, int content);
   void finish();
+
+  /// It holds other values than it was sent.
+  void corrupt() { weights_.front() = kTorn; }
 
   /// Whether every tensor is of one push and none is a placeholder.
   [[nodiscard]] bool whole() const;

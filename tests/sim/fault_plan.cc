@@ -56,6 +56,7 @@ constexpr std::array<KindRow, kFaultKinds> kKinds = {{
     {"no-memory", at(Seam::kVote)},
     {"plane-stalls", at(Seam::kPlane)},
     {"other-values", at(Seam::kSource)},
+    {"corrupt", at(Seam::kEngine)},
 }};
 
 /// Kinds that only some calls can suffer.
@@ -64,6 +65,7 @@ bool suits(FaultKind kind, const SeamCall& at) {
     case FaultKind::kTwice:
       return at.call != CallKind::kUpdate && at.call != CallKind::kInit;
     case FaultKind::kKeepsLabel:
+    case FaultKind::kCorrupt:
       return at.call == CallKind::kFinish;
     case FaultKind::kAnswersEarly:
     case FaultKind::kStopsReading:
@@ -133,6 +135,11 @@ std::string Fault::text() const {
   return text + (lasts.count() == 0 ? "" : ", for " + std::to_string(lasts.count()) + " ms");
 }
 
+/// Engines with one worker, all of whose tensors rank 0 sends.
+bool FaultPlan::provesContent() const {
+  return checksums && verify && versions && workers == 1 && owners == 0 && !oldProfile;
+}
+
 std::vector<Fault> FaultPlan::list() const {
   std::vector<Fault> all = faults;
   if (kind != FaultKind::kNone) {
@@ -158,9 +165,9 @@ std::string FaultPlan::text() const {
                      (chunked ? ", chunked" : "") + (oldProfile ? ", old profile" : "") +
                      (quarantine ? ", quarantine" : "") + (pass ? ", stops after the pass" : "") +
                      (draft ? ", draft" : "") + (replicas ? ", replicas" : "") +
-                     (tight ? ", tight" : "") + (resend ? "" : ", no resend") +
-                     (flush ? "" : ", no flush") + (versions ? "" : ", no versions") +
-                     (verify ? "" : ", no verify") +
+                     (checksums ? ", checksums" : "") + (tight ? ", tight" : "") +
+                     (resend ? "" : ", no resend") + (flush ? "" : ", no flush") +
+                     (versions ? "" : ", no versions") + (verify ? "" : ", no verify") +
                      (sameVersion ? ", the same version each time" : "");
   text += number("owners", owners, 0) + number("wave", wave, 1) +
           number("min_healthy", minHealthy.value, 1) +
@@ -199,7 +206,7 @@ std::string FaultPlan::replay() const {
                                            " --second-k " + std::to_string(secondK)) +
          (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "") +
          (chunked ? " --chunked" : "") + (pass ? " --pass" : "") + (draft ? " --draft" : "") +
-         (replicas ? " --replicas" : "") +
+         (replicas ? " --replicas" : "") + (checksums ? " --checksums" : "") +
          (owners == 0 ? "" : " --owners " + std::to_string(owners));
 }
 

@@ -52,9 +52,10 @@ enum class FaultKind : std::uint8_t {
   kNoMemory,       ///< vote, prepare: one rank's first buffers cannot be had
   kPlaneStalls,    ///< plane: a put or flush takes long
   kOtherValues,    ///< source: one rank's copy of a tensor holds other values
+  kCorrupt,        ///< engine, finish: a good answer, but it holds other values than it was sent
 };
 
-inline constexpr std::size_t kFaultKinds = 37;
+inline constexpr std::size_t kFaultKinds = 38;
 
 [[nodiscard]] std::string_view faultName(FaultKind kind);
 [[nodiscard]] std::optional<FaultKind> faultFromName(std::string_view name);
@@ -119,9 +120,10 @@ struct FaultPlan {
   bool quarantine = false;  ///< engines.on_loss: quarantine, with push.wave: 1
   bool chunked = false;     ///< transport shm: an update for each chunk, packed on two hosts
 
-  bool pass = false;      ///< push.stop: pass
-  bool draft = false;     ///< every push carries the draft model as well
-  bool replicas = false;  ///< push.check_replicas: digest
+  bool pass = false;       ///< push.stop: pass
+  bool draft = false;      ///< every push carries the draft model as well
+  bool replicas = false;   ///< push.check_replicas: digest
+  bool checksums = false;  ///< push.verify: checksum
   /// Who owns the tensors: 0 rank 0, over the plain stream; 1 the last rank; 2 rank 0 and the last,
   /// a layer each; 3 the first three in turn.
   int owners = 0;
@@ -150,6 +152,9 @@ struct FaultPlan {
   Duration pauseTakes{};
   std::vector<EngineStart> starts{};  ///< empty: all as usual
 
+  /// Whether an engine that holds other values than it was sent is always found out. Where it is
+  /// not, no such fault strikes.
+  [[nodiscard]] bool provesContent() const;
   /// The faults as the world counts them, those of a sweep included.
   [[nodiscard]] std::vector<Fault> list() const;
   /// Everything that was drawn, for people.

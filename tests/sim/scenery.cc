@@ -37,7 +37,7 @@ Manifest manifestOf(const std::vector<const char*>& names, const FaultPlan& plan
 }
 
 Manifest target(const FaultPlan& plan) {
-  return manifestOf({"l0.q", "l0.k", "l1.q", "l1.k"}, plan);
+  return manifestOf({kTargetNames.begin(), kTargetNames.end()}, plan);
 }
 
 /// Limits as they are by default, or so short that some of what happens is longer.
@@ -85,7 +85,9 @@ Config theConfig(const FaultPlan& plan) {
   config.engines.wake = plan.wake;
   config.push.resend = plan.resend;
   config.push.flush = plan.flush;
-  config.push.verify = plan.verify ? Verify::kVersion : Verify::kNone;
+  config.push.verify = !plan.verify                      ? Verify::kNone
+                       : plan.checksums && plan.versions ? Verify::kChecksum
+                                                         : Verify::kVersion;
   config.push.versionMarker = plan.marker;
   config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
   config.push.checkReplicas = plan.replicas ? CheckReplicas::kDigest : CheckReplicas::kOff;

@@ -140,6 +140,7 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
   if (request.kind == ActionKind::kSourceBegin) {
     index_ = 0;
     pass_ = request.manifest;
+    hashes_ = request.hashes;
     planeBegun_ = world_.plane != nullptr ? world_.plane->begin(*pass_) : Status();
   }
   const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
@@ -159,11 +160,12 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
   const Gathers::Way way = fault == FaultKind::kThrows ? Gathers::Way::kThrows
                            : hangs                     ? Gathers::Way::kHangs
                                                        : Gathers::Way::kJoins;
-  // The step is no part of a gather's name: steps are ours, not the trainer's.
-  const std::string common = std::string(actionName(request.kind)) + " push " +
-                             std::to_string(request.key.epoch) + ", attempt " +
-                             std::to_string(request.key.attempt) + ", tensor " +
-                             std::to_string(index_) + (request.draft ? " of the draft" : "");
+  // The step is no part of a gather's name: steps are ours, not the trainer's. Nor is the tensor of
+  // any but the next one's: a rank that was stopped before its pass began recovers with the others.
+  const std::string common =
+      std::string(actionName(request.kind)) + " push " + std::to_string(request.key.epoch) +
+      ", attempt " + std::to_string(request.key.attempt) +
+      (next ? ", tensor " + std::to_string(index_) : "") + (request.draft ? " of the draft" : "");
   const bool other = next && fault == FaultKind::kMismatch;
   world_.gathers.enter(
       world_.rank,
@@ -230,9 +232,25 @@ void SimCaller::carry(const CallerRequest& request, const Done& done) {
       world_.plane->putLater(index_ - 1, push_, request.deadline, ended);
       return;
     default:
-      world_.plane->flushLater(request.deadline, ended);
+      world_.plane->flushLater(request.deadline, [this, done](const Status& status) {
+        CallerResult result;
+        result.status = status;
+        result.digests = status.ok() && hashes_ ? digests() : nullptr;
+        finish(done, std::move(result));
+      });
       return;
   }
+}
+
+/// Of what this rank put into its own stream.
+std::shared_ptr<const common::ContentDigests> SimCaller::digests() const {
+  common::ContentDigests sent;
+  for (const TensorSpec& tensor : pass_->tensors) {
+    if (tensor.owner == world_.rank) {
+      sent[tensor.name] = {digestOf(push_), tensor.dtype};
+    }
+  }
+  return std::make_shared<const common::ContentDigests>(std::move(sent));
 }
 
 }  // namespace pushrod::sim

@@ -70,11 +70,13 @@ class SimCaller final : public orchestrator::Caller {
   void plane(const orchestrator::CallerRequest& request, const Done& done);
   void carry(const orchestrator::CallerRequest& request, const Done& done);
   void finish(const Done& done, orchestrator::CallerResult result);
+  [[nodiscard]] std::shared_ptr<const common::ContentDigests> digests() const;
 
   CallerWorld world_;
   int push_ = 0;
   std::shared_ptr<const Manifest> pass_;
   std::size_t index_ = 0;  ///< tensors gathered in this pass
+  bool hashes_ = false;    ///< of this pass
   Status planeBegun_;      ///< as in the product's caller
 };
 

@@ -33,6 +33,7 @@ constexpr const char* kUsage =
     "pushrod_sim --ranks N --engines N --kind KIND --k N [--victim N] [--second KIND --second-k "
     "N]\n"
     "            [--old-profile] [--quarantine] [--chunked] [--pass] [--draft] [--replicas] "
+    "[--checksums] "
     "[--owners "
     "N]\n"
     "pushrod_sim --seed N [--keep I,J | none] [--ranks N] [--engines N]\n"
@@ -59,6 +60,7 @@ bool takeSwitch(Wish& wish, std::string_view flag) {
                       : flag == "--pass"       ? &wish.plan.pass
                       : flag == "--draft"      ? &wish.plan.draft
                       : flag == "--replicas"   ? &wish.plan.replicas
+                      : flag == "--checksums"  ? &wish.plan.checksums
                                                : nullptr;
   if (found != nullptr) {
     *found = true;

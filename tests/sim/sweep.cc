@@ -67,6 +67,7 @@ SweepResult runSweep(const Sweep& sweep) {
   plan.pass = sweep.pass;
   plan.draft = sweep.draft;
   plan.replicas = sweep.replicas;
+  plan.checksums = sweep.checksums;
   plan.owners = sweep.owners;
   (void)runOne(plan, result);
   for (const FaultKind kind : sweep.kinds) {

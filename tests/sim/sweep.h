@@ -22,6 +22,7 @@ struct Sweep {
   bool pass = false;
   bool draft = false;
   bool replicas = false;
+  bool checksums = false;
   int owners = 0;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds

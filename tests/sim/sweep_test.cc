@@ -21,6 +21,7 @@ struct Shape {
   bool pass = false;
   bool draft = false;
   bool replicas = false;
+  bool checksums = false;
   int owners = 0;
 };
 
@@ -68,6 +69,7 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.pass = shape.pass;
   sweep.draft = shape.draft;
   sweep.replicas = shape.replicas;
+  sweep.checksums = shape.checksums;
   sweep.owners = shape.owners;
   sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
@@ -165,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](
 void addLoads(std::vector<Shape>& list, FaultKind kind) {
   list.push_back({.ranks = 1, .engines = 1, .kind = kind, .draft = true});
   list.push_back({.ranks = 2, .engines = 2, .kind = kind, .draft = true, .replicas = true});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .checksums = true});
   list.push_back({.ranks = 3, .engines = 2, .kind = kind, .quarantine = true, .draft = true});
   list.push_back({.ranks = 2, .engines = 1, .kind = kind, .pass = true, .draft = true});
   list.push_back({.ranks = 2, .engines = 1, .kind = kind, .owners = 1});
@@ -293,6 +296,34 @@ TEST(StopPass, APassThatFailsInTheMiddleReachesItsEnd) {
   EXPECT_GE(passes, 4);
 }
 
+// P22: an engine that holds other values than it was sent is found out by its checksums and sent to
+// again.
+TEST(Checksums, OtherValuesAreFoundOutAndSentAgain) {
+  FaultPlan plan{2, 2, FaultKind::kCorrupt, 1};
+  plan.checksums = true;
+  ASSERT_TRUE(plan.provesContent());
+  int struck = 0;
+  for (; plan.k < 400; ++plan.k) {
+    const Outcome outcome = simulate(plan);
+    for (const std::string& broken : outcome.broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+    }
+    if (!outcome.hit) {
+      break;
+    }
+    const PushReport& report = outcome.first.front().report;
+    if (outcome.hitIn == Phase::kFinish) {
+      ++struck;
+      EXPECT_EQ(report.outcome, PushOutcome::kRecovered) << plan.replay();
+      EXPECT_EQ(report.firstCause.code(), Code::kDataMismatch) << plan.replay();
+    }
+    for (const EngineReport& engine : report.engines) {
+      EXPECT_EQ(engine.content, "proved") << plan.replay();
+    }
+  }
+  EXPECT_EQ(struck, 2);
+}
+
 // The sweep would prove nothing if it left nobody out: an engine that dies in any phase is, and the
 // push ends well.
 TEST(Quarantine, ADeadEngineIsLeftOutInEveryPhase) {
@@ -335,6 +366,7 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   name += each.param.pass ? "_pass" : "";
   name += each.param.draft ? "_draft" : "";
   name += each.param.replicas ? "_replicas" : "";
+  name += each.param.checksums ? "_checksums" : "";
   name += each.param.owners > 0 ? "_owners" + std::to_string(each.param.owners) : "";
   return each.param.chunked ? name + "_chunked" : name;
 });

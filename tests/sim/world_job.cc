@@ -47,6 +47,7 @@ void World::buildEngines() {
     setup.oldProfile = plan.oldProfile;
     setup.versions = plan.versions;
     setup.draft = plan.draft;
+    setup.corruptible = plan.provesContent();
     setup.workers = plan.workers;
     setup.slowness = i == plan.slowEngine ? kSlow : 1;
     setup.pauseTakes = plan.pauseTakes;
