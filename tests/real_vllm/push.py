@@ -9,6 +9,7 @@ a row for each check and release; nothing is skipped.
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import sys
@@ -25,17 +26,34 @@ FAST = [checks.other_weights_give_other_tokens, checks.running_requests_go_on, c
 FAULTS = [checks.unknown_names, checks.wrong_shapes, checks.trainers_that_throw,
           checks.trainers_that_die]
 DEATHS = [checks.killed_servers, checks.killed_workers, checks.restarted_servers]
-# name: kind of model, transport, workers, dtype, checks. In float32 the server computes with packed
-# copies of its weights on every machine.
+
+
+@dataclasses.dataclass
+class Part:
+    """One server and what is checked with it."""
+
+    checks: list
+    kind: str = "llama"
+    transport: str = "tcp"
+    workers: int = 1
+    # In float32 the server computes with packed copies of its weights on every machine.
+    dtype: str = "float32"
+    backend: str = ""  # that of the transport
+    variables: dict = dataclasses.field(default_factory=dict)
+
+
 PARTS = {
-    "smoke": ("tied", "tcp", 1, "float32", FAST),
-    "tcp": ("llama", "tcp", 1, "bfloat16", [*FAST, *FAULTS]),
-    "shm": ("llama", "shm", 1, "float32", [*FAST, *FAULTS]),
-    "two-workers": ("llama", "tcp", 2, "float32", FAST),
-    "two-workers-shm": ("llama", "shm", 2, "float32", FAST),
-    "tied": ("tied", "shm", 1, "float32", FAST),
-    "moe": ("moe", "tcp", 1, "float32", FAST),
-    "deaths": ("llama", "tcp", 1, "float32", DEATHS),
+    "smoke": Part([checks.other_weights_give_other_tokens, checks.running_requests_go_on,
+                   checks.unknown_names], kind="tied"),
+    "tcp": Part([*FAST, *FAULTS], dtype="bfloat16"),
+    "shm": Part([checks.other_transports, *FAST, *FAULTS], transport="shm"),
+    "two-workers": Part(FAST, workers=2),
+    "two-workers-shm": Part(FAST, workers=2, transport="shm"),
+    "tied": Part(FAST, kind="tied", transport="shm"),
+    "moe": Part(FAST, kind="moe"),
+    "deaths": Part(DEATHS),
+    "no-backend": Part([checks.no_backend], backend="none"),
+    "no-dev-mode": Part([checks.no_dev_mode], variables={"VLLM_SERVER_DEV_MODE": "0"}),
 }
 SEEDS = {"a": 1, "b": 2}
 
@@ -62,19 +80,20 @@ class Job:
 
     def play(self, name):
         """One server, and the checks for it; whether all passed."""
-        kind, transport, workers, dtype, wanted = PARTS[name]
-        folders = self.models(kind)
-        tokens = self.references(kind, folders)
-        extra = ["--dtype", dtype, "--max-model-len", "512"]
-        with server.Server(self.python, self.folder, folders["a"], workers, f"pushrod_{transport}",
-                           name=name, extra=extra) as running:
+        part = PARTS[name]
+        folders = self.models(part.kind)
+        tokens = self.references(part.kind, folders)
+        backend = {"": f"pushrod_{part.transport}", "none": ""}[part.backend]
+        with server.Server(self.python, self.folder, folders["a"], part.workers, backend, name=name,
+                           extra=["--dtype", part.dtype, "--max-model-len", "512"],
+                           variables=part.variables) as running:
             running.wait_ready(START_LIMIT)
-            user = pushing.User(running.port)
             scene = checks.Scene(
-                running, user,
-                lambda: pushing.Trainer(self.program, self.folder / "trainer", [running.port], transport),
+                running, pushing.User(running.port),
+                lambda transport=part.transport: pushing.Trainer(
+                    self.program, self.folder / "trainer", [running.port], transport),
                 folders, tokens)
-            return all([self.row(name, check, scene) for check in wanted])
+            return all([self.row(name, check, scene) for check in part.checks])
 
     def references(self, kind, folders):
         if kind not in self.tokens:

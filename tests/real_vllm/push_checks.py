@@ -57,6 +57,30 @@ def running_requests_go_on(scene):
     equal(answers[0][:len(scene.tokens["a"][0])], scene.tokens["a"][0], "its first tokens")
 
 
+def kept_out(scene, trainer, *texts):
+    """The push is refused before anything is paused, and says what to do."""
+    done = trainer.push(scene.folders["b"], "kept-out")
+    equal((done.code, done.report["outcome"], done.report["attempts"]), (3, "failed", 1), done.text)
+    for text in texts:
+        expect(text in done.report["first_cause"]["message"], done.report["first_cause"])
+    equal(done.report["first_cause"]["phase"], "connect", "phase")
+    equal(scene.user.tokens(), scene.tokens["a"], "tokens of checkpoint a")
+
+
+def other_transports(scene):
+    kept_out(scene, scene.trainer("tcp"), "the weight transfer backend \"pushrod_shm\"",
+             "--weight-transfer-config '{\"backend\":\"pushrod_tcp\"}'")
+
+
+def no_backend(scene):
+    kept_out(scene, scene.trainer(), "no weight transfer backend", "the package pushrod",
+             "--weight-transfer-config '{\"backend\":\"pushrod_tcp\"}'")
+
+
+def no_dev_mode(scene):
+    kept_out(scene, scene.trainer(), "VLLM_SERVER_DEV_MODE=1")
+
+
 def refused(scene, folder, text):
     """A push of a checkpoint that the model cannot take fails, resent once, and says why; the
     server stays paused, and the next job's first push is clean."""
