@@ -61,11 +61,10 @@ SEEDS = {"a": 1, "b": 2}
 class Job:
     """All that is done with one release."""
 
-    def __init__(self, program, wheel, folder, release):
-        self.program, self.release = program, release
-        self.folder = folder / release
-        self.python = environment.ensure(self.folder, release=release, cache=folder / "uv-cache")
-        environment.add(self.folder, wheel)
+    def __init__(self, program, wheel, folder, release=environment.VLLM, cache=None):
+        self.program, self.release, self.folder = program, release, folder
+        self.python = environment.ensure(folder, release=release, cache=cache)
+        environment.add(folder, wheel)
         self.tokens = {}
 
     def models(self, kind):
@@ -83,6 +82,7 @@ class Job:
         part = PARTS[name]
         folders = self.models(part.kind)
         tokens = self.references(part.kind, folders)
+        versions = environment.order(self.release) >= [0, 27]
         backend = {"": f"pushrod_{part.transport}", "none": ""}[part.backend]
         with server.Server(self.python, self.folder, folders["a"], part.workers, backend, name=name,
                            extra=["--dtype", part.dtype, "--max-model-len", "512"],
@@ -91,8 +91,9 @@ class Job:
             scene = checks.Scene(
                 running, pushing.User(running.port),
                 lambda transport=part.transport: pushing.Trainer(
-                    self.program, self.folder / "trainer", [running.port], transport),
-                folders, tokens)
+                    self.program, self.folder / "trainer", [running.port], transport,
+                    **({} if versions else {"push": {"verify": "none"}})),
+                folders, tokens, versions)
             return all([self.row(name, check, scene) for check in part.checks])
 
     def references(self, kind, folders):
@@ -118,7 +119,9 @@ def main(options):
     good = True
     for release in options.release or [environment.VLLM]:
         try:
-            job = Job(options.program.absolute(), options.wheel, options.folder.absolute(), release)
+            folder = options.folder.absolute()
+            job = Job(options.program.absolute(), options.wheel, folder / release, release,
+                      cache=folder / "uv-cache")
             for part in options.part or PARTS:
                 good = job.play(part) and good
         except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
@@ -134,4 +137,4 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("release", nargs="*")
-    sys.exit(main(parser.parse_args()))
+    sys.exit(main(parser.parse_intermixed_args()))
