@@ -15,6 +15,24 @@ constexpr std::size_t kPiece = std::size_t{256} << 10U;
 
 }  // namespace
 
+void spoil(LoadedTensor& tensor, ByteBudget& budget) {
+  if (tensor.bytes == nullptr) {
+    tensor.sha256 = Sha256::of(tensor.sha256);
+    return;
+  }
+  std::vector<std::uint8_t> bytes(tensor.bytes->data().begin(), tensor.bytes->data().end());
+  bytes.front() ^= 1U;
+  Sha256 digest;
+  digest.add(bytes.data(), bytes.size());
+  tensor.sha256 = digest.hex();
+  tensor.bytes = nullptr;
+  const auto kept = KeptBytes::create(budget, bytes.size());
+  if (kept != nullptr) {
+    kept->add(bytes.data(), bytes.size());
+  }
+  tensor.bytes = kept;
+}
+
 Status LoadingSink::reached(std::uint32_t index, bool last, const WaitGone& gone) {
   // What is planned for behind the last chunk happens before the end.
   if (last ? fault_.afterChunks < index : fault_.afterChunks != index) {

@@ -12,6 +12,9 @@
 
 namespace pushrod::engines::reference {
 
+/// Another content of the same tensor, as a transfer gone wrong would leave it.
+void spoil(LoadedTensor& tensor, ByteBudget& budget);
+
 /// Makes digests of what is received, plays the planned misbehaviour, and hands each chunk's
 /// tensors on when it is whole.
 class LoadingSink : public receiver::Sink {

@@ -19,25 +19,6 @@ WorkerReply raise(std::string text) {
   return {false, nullptr, std::move(text)};
 }
 
-/// Another content of the same tensor, as a transfer gone wrong would leave it.
-void spoil(LoadedTensor& tensor, ByteBudget& budget) {
-  if (tensor.bytes == nullptr) {
-    tensor.sha256 = Sha256::of(tensor.sha256);
-    return;
-  }
-  std::vector<std::uint8_t> bytes(tensor.bytes->data().begin(), tensor.bytes->data().end());
-  bytes.front() ^= 1U;
-  Sha256 digest;
-  digest.add(bytes.data(), bytes.size());
-  tensor.sha256 = digest.hex();
-  tensor.bytes = nullptr;
-  const auto kept = KeptBytes::create(budget, bytes.size());
-  if (kept != nullptr) {
-    kept->add(bytes.data(), bytes.size());
-  }
-  tensor.bytes = kept;
-}
-
 }  // namespace
 
 Worker::Worker(WorkerShared& shared, const WorkerPlace& place)

@@ -16,17 +16,17 @@ class Calls(list):
 
 
 @dataclass
-class InitInfo(abc.ABC):  # noqa: B024
+class InitInfo:
     pass
 
 
 @dataclass
-class PlainUpdateInfo(abc.ABC):  # noqa: B024
+class PlainUpdateInfo:
     pass
 
 
 @dataclass
-class UpdateInfoWithKind(abc.ABC):
+class UpdateInfoWithKind:
     """0.23 and 0.24."""
 
     _: KW_ONLY

@@ -7,12 +7,13 @@ import subprocess
 import sys
 
 import pytest
+
 import support
 
 TOP = support.HERE.parents[1]
 EXAMPLE = TOP / "examples/python_trainer/train.py"
 # Ours, and none of Python's own.
-OUR_LIBRARIES = ("gloo", "boost_json", "yaml-cpp", "prometheus", "hiredis", "ibverbs", "nl-3", "nl-route", "xxhash")
+OUR_LIBRARIES = ("gloo", "boost_json", "yaml-cpp", "prometheus", "hiredis", "ibverbs", "nl-3", "xxhash")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

@@ -336,6 +336,7 @@ def test_two_coordinators_in_one_process(engine, coordinator):
 
 def test_a_draft_model_in_the_same_push(engine, coordinator):
     one = engine("one", "--profile", "0.32")
+    support.harness.request(one.port, "POST", "/__ctl", {"set": {"draft_model": True}})
     passes = []
 
     def draft():

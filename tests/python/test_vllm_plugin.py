@@ -137,7 +137,7 @@ def test_what_the_loader_refuses_ends_the_connection(source, release):
     rig, sent = joined(source, release), tensors()
     rig.model.refuse = "half"
     with Beside(lambda: source.send(sent, end=False)):
-        with pytest.raises(RuntimeError, match="the model's loader refused .*KeyError: 'half'") as kept:
+        with pytest.raises(RuntimeError, match=r"the model's loader refused .*KeyError: 'half'") as kept:
             rig.update(wire.lists(sent))
         assert source.closed()
     assert kept is not None  # Its traceback lives, and keeps nothing open.
@@ -166,10 +166,10 @@ def test_a_source_that_dies_ends_the_update(source):
 
 def test_unknown_keys_are_refused_and_end_the_connection(source):
     rig = joined(source)
-    with pytest.raises(ValueError, match="Invalid update_info .* unexpected keyword argument 'bogus'"):
+    with pytest.raises(ValueError, match=r"Invalid update_info .* unexpected keyword argument 'bogus'"):
         rig.update(wire.lists(tensors()) | {"bogus": 1})
     assert source.closed()
-    with pytest.raises(ValueError, match="Invalid init_info .* unexpected keyword argument 'bogus'"):
+    with pytest.raises(ValueError, match=r"Invalid init_info .* unexpected keyword argument 'bogus'"):
         rig.init(source.init_info(bogus=1))
 
 
@@ -273,7 +273,7 @@ def test_shm_names_its_host_when_it_finds_no_segment():
     segment = wire.Segment("elsewhere", tensors())
     try:
         rig.init({"protocol": 1, "packed": True})
-        with pytest.raises(RuntimeError, match="no shared memory segment for host .*; offered: elsewhere"):
+        with pytest.raises(RuntimeError, match=r"no shared memory segment for host .*; offered: elsewhere"):
             rig.update(segment.update_info(host="elsewhere"))
     finally:
         segment.close()

@@ -9,6 +9,7 @@ a row for each check and release; nothing is skipped.
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import sys
@@ -25,17 +26,34 @@ FAST = [checks.other_weights_give_other_tokens, checks.running_requests_go_on, c
 FAULTS = [checks.unknown_names, checks.wrong_shapes, checks.trainers_that_throw,
           checks.trainers_that_die]
 DEATHS = [checks.killed_servers, checks.killed_workers, checks.restarted_servers]
-# name: kind of model, transport, workers, dtype, checks. In float32 the server computes with packed
-# copies of its weights on every machine.
+
+
+@dataclasses.dataclass
+class Part:
+    """One server and what is checked with it."""
+
+    checks: list
+    kind: str = "llama"
+    transport: str = "tcp"
+    workers: int = 1
+    # In float32 the server computes with packed copies of its weights on every machine.
+    dtype: str = "float32"
+    backend: str = ""  # that of the transport
+    variables: dict = dataclasses.field(default_factory=dict)
+
+
 PARTS = {
-    "smoke": ("tied", "tcp", 1, "float32", FAST),
-    "tcp": ("llama", "tcp", 1, "bfloat16", [*FAST, *FAULTS]),
-    "shm": ("llama", "shm", 1, "float32", [*FAST, *FAULTS]),
-    "two-workers": ("llama", "tcp", 2, "float32", FAST),
-    "two-workers-shm": ("llama", "shm", 2, "float32", FAST),
-    "tied": ("tied", "shm", 1, "float32", FAST),
-    "moe": ("moe", "tcp", 1, "float32", FAST),
-    "deaths": ("llama", "tcp", 1, "float32", DEATHS),
+    "smoke": Part([checks.other_weights_give_other_tokens, checks.running_requests_go_on,
+                   checks.unknown_names], kind="tied"),
+    "tcp": Part([*FAST, *FAULTS], dtype="bfloat16"),
+    "shm": Part([checks.other_transports, *FAST, *FAULTS], transport="shm"),
+    "two-workers": Part(FAST, workers=2),
+    "two-workers-shm": Part(FAST, workers=2, transport="shm"),
+    "tied": Part(FAST, kind="tied", transport="shm"),
+    "moe": Part(FAST, kind="moe"),
+    "deaths": Part(DEATHS),
+    "no-backend": Part([checks.no_backend], backend="none"),
+    "no-dev-mode": Part([checks.no_dev_mode], variables={"VLLM_SERVER_DEV_MODE": "0"}),
 }
 SEEDS = {"a": 1, "b": 2}
 
@@ -43,11 +61,10 @@ SEEDS = {"a": 1, "b": 2}
 class Job:
     """All that is done with one release."""
 
-    def __init__(self, program, wheel, folder, release):
-        self.program, self.release = program, release
-        self.folder = folder / release
-        self.python = environment.ensure(self.folder, release=release, cache=folder / "uv-cache")
-        environment.add(self.folder, wheel)
+    def __init__(self, program, wheel, folder, release=environment.VLLM, cache=None):
+        self.program, self.release, self.folder = program, release, folder
+        self.python = environment.ensure(folder, release=release, cache=cache)
+        environment.add(folder, wheel)
         self.tokens = {}
 
     def models(self, kind):
@@ -62,19 +79,22 @@ class Job:
 
     def play(self, name):
         """One server, and the checks for it; whether all passed."""
-        kind, transport, workers, dtype, wanted = PARTS[name]
-        folders = self.models(kind)
-        tokens = self.references(kind, folders)
-        extra = ["--dtype", dtype, "--max-model-len", "512"]
-        with server.Server(self.python, self.folder, folders["a"], workers, f"pushrod_{transport}",
-                           name=name, extra=extra) as running:
+        part = PARTS[name]
+        folders = self.models(part.kind)
+        tokens = self.references(part.kind, folders)
+        versions = environment.order(self.release) >= [0, 27]
+        backend = {"": f"pushrod_{part.transport}", "none": ""}[part.backend]
+        with server.Server(self.python, self.folder, folders["a"], part.workers, backend, name=name,
+                           extra=["--dtype", part.dtype, "--max-model-len", "512"],
+                           variables=part.variables) as running:
             running.wait_ready(START_LIMIT)
-            user = pushing.User(running.port)
             scene = checks.Scene(
-                running, user,
-                lambda: pushing.Trainer(self.program, self.folder / "trainer", [running.port], transport),
-                folders, tokens)
-            return all([self.row(name, check, scene) for check in wanted])
+                running, pushing.User(running.port),
+                lambda transport=part.transport: pushing.Trainer(
+                    self.program, self.folder / "trainer", [running.port], transport,
+                    **({} if versions else {"push": {"verify": "none"}})),
+                folders, tokens, versions)
+            return all([self.row(name, check, scene) for check in part.checks])
 
     def references(self, kind, folders):
         if kind not in self.tokens:
@@ -99,7 +119,9 @@ def main(options):
     good = True
     for release in options.release or [environment.VLLM]:
         try:
-            job = Job(options.program.absolute(), options.wheel, options.folder.absolute(), release)
+            folder = options.folder.absolute()
+            job = Job(options.program.absolute(), options.wheel, folder / release, release,
+                      cache=folder / "uv-cache")
             for part in options.part or PARTS:
                 good = job.play(part) and good
         except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
@@ -115,4 +137,4 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("release", nargs="*")
-    sys.exit(main(parser.parse_args()))
+    sys.exit(main(parser.parse_intermixed_args()))

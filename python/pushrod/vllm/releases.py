@@ -20,7 +20,7 @@ ENGINE_RELOADS = hasattr(WeightTransferEngine, "start_weight_update")
 def worker_place(parallel: Any) -> int:
     """The number of this worker among all workers of a data-parallel group. `rank` counts within
     one replica; replicas of dense models all call themselves data_parallel_rank 0."""
-    return parallel.data_parallel_index * parallel.world_size + parallel.rank
+    return int(parallel.data_parallel_index * parallel.world_size + parallel.rank)
 
 
 def prepare_worker() -> None:
