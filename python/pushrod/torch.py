@@ -131,7 +131,7 @@ def from_source(source: Any) -> Callable[[], Iterator[tuple[str, torch.Tensor]]]
 
 
 def source_manifest(source: Any) -> list[TensorSpec]:
-    """The manifest of such an object, from its `metadata`: a function, or a property as newer releases have."""
+    """The manifest of such an object, from its `metadata`: a function, or a property in newer releases."""
     metadata = source.metadata
     return [
         TensorSpec(each.name, dtype_text(each.dtype), tuple(each.shape))
