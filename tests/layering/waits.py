@@ -33,6 +33,10 @@ ALLOWED = {
         "waits for a signal for as long as the object lives",
     ("tools/commands/engine.cc", "while (::poll(fds.data(), fds.size(), -1) < 0) {"):
         "the command serves until it is told to end or is idle for too long",
+    ("python/src/interrupt_watch.cc", "thread_.join();"):
+        "the destructor has set ended_ and raised the descriptor that the thread's only wait watches",
+    ("python/src/outbox.cc", "thread_.join();"):
+        "the destructor has set ended_ and woken the thread; the caller does not hold the GIL it may wait for",
     ("tools/child_process.cc", "while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {"):
         "the process was killed; only reaping it is left",
 }
