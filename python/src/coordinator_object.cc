@@ -122,7 +122,7 @@ CoordinatorObject::CoordinatorObject(Config config, CoordinatorArguments argumen
 
 CoordinatorObject::~CoordinatorObject() {
   // No call is out: each holds a reference to the object.
-  close(Duration::zero());
+  static_cast<void>(end(Duration::zero()));
 }
 
 void CoordinatorObject::requireUsable() const {
@@ -277,12 +277,16 @@ std::string CoordinatorObject::metricsAddress() const {
 }
 
 bool CoordinatorObject::close(Duration limit) {
+  if (!forked() && busy_ && *busy_ == std::this_thread::get_id()) {
+    throw StatusError(wrongState("the weights' iterator closes the coordinator that pushes them"));
+  }
+  return end(limit);
+}
+
+bool CoordinatorObject::end(Duration limit) {
   if (forked()) {
     abandon();
     return true;
-  }
-  if (busy_ && *busy_ == std::this_thread::get_id()) {
-    throw StatusError(wrongState("the weights' iterator closes the coordinator that pushes them"));
   }
   closing_ = true;
   const nb::gil_scoped_release released;

@@ -87,6 +87,8 @@ class CoordinatorObject {
   [[nodiscard]] static PushAnswer answer(const Result<PushReport>& result);
   void deliver(const Message& message);
   void requireUsable() const;
+  /// As close().
+  bool end(Duration limit);
   /// Without ending its threads: they are not this process's, or never end.
   void abandon();
 

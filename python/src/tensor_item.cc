@@ -47,6 +47,15 @@ void readExtents(nb::handle tuple, std::vector<std::int64_t>& out) {
   }
 }
 
+/// What Python has as a number.
+void* addressOf(const nb::object& number) {
+  void* const address = PyLong_AsVoidPtr(number.ptr());
+  if (address == nullptr && PyErr_Occurred() != nullptr) {
+    nb::raise_python_error();
+  }
+  return address;
+}
+
 std::string quoted(const TensorItem& item) {
   return "tensor " + std::string(item.view.name);
 }
@@ -183,12 +192,10 @@ Status ItemReader::readTorchPlace(nb::handle tensor, TensorItem& item) {
     }
     const nb::object stream = nb::module_::import_("torch").attr("cuda").attr("current_stream");
     item.view.device = {Device::Kind::kCuda, nb::cast<int>(device.attr("index"))};
-    item.view.stream =
-        reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream(device).attr("cuda_stream")));
+    item.view.stream = addressOf(stream(device).attr("cuda_stream"));
   }
-  const auto address = nb::cast<std::uintptr_t>(tensor.attr("data_ptr")());
-  item.view.data = reinterpret_cast<const void*>(address);
-  if (address == 0 && elementCount(item.view.shape).value_or(1) != 0) {
+  item.view.data = addressOf(tensor.attr("data_ptr")());
+  if (item.view.data == nullptr && elementCount(item.view.shape).value_or(1) != 0) {
     return refused(quoted(item) + " is " + typeText(tensor) +
                    " without memory of its own; yield a plain tensor");
   }
@@ -227,7 +234,7 @@ Status ItemReader::readNumpy(nb::handle array, TensorItem& item) {
   }
   readExtents(used.attr("shape"), item.view.shape);
   const nb::object place = used.attr("__array_interface__")["data"];
-  item.view.data = reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(place[0]));
+  item.view.data = addressOf(place[0]);
   return {};
 }
 
