@@ -36,7 +36,7 @@ std::optional<Id> idFromHex(std::string_view text) {
     if (digit == std::string_view::npos) {
       return std::nullopt;
     }
-    id[i / 2] = static_cast<std::uint8_t>((id[i / 2] * 16U + digit) & 0xffU);
+    id[i / 2] = static_cast<std::uint8_t>((std::size_t{16} * id[i / 2] + digit) & 0xffU);
   }
   return id;
 }

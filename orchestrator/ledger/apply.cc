@@ -81,6 +81,7 @@ void applyVersionRead(Ledger& ledger, Goal goal, const Reply& reply, const PushF
     // The marker was set before any start (P7), so this label proves that the finish was done.
     ledger.session = Session::kClosed;
     needsEmpty(ledger) = false;
+    ledger.draftBroken = ledger.draftBroken && !ledger.draftOpen;
   }
 }
 
@@ -111,6 +112,7 @@ void applyPause(Ledger& ledger, const Reply& reply) {
 void applyStart(Ledger& ledger, Goal goal, const Call& call, const Reply& reply) {
   ledger.startSent = true;
   ledger.draftOpen = call.draft;
+  ledger.draftBroken = ledger.draftBroken || (call.draft && goal == Goal::kStarted);
   if (reply.status.ok()) {
     ledger.session = Session::kOpen;
     ledger.emptyOpen = goal == Goal::kClean;
@@ -158,6 +160,9 @@ void applyFinish(Ledger& ledger, Goal goal, const Call& call, const Reply& reply
     return;
   }
   ledger.session = Session::kClosed;
+  if (goal == Goal::kFinished && ledger.draftOpen) {
+    ledger.draftBroken = false;
+  }
   if (call.hasVersion) {
     needsEmpty(ledger) = false;
     ledger.label = Label::kUnknown;  // stored by a second call (P23): read, not believed
@@ -292,6 +297,7 @@ Ledger Ledger::forNextPush() const {
   // What a dropped engine went through after its last answer is not known.
   next.needsEmpty = needsEmpty || dropped;
   next.needsEmptyDraft = needsEmptyDraft || dropped;
+  next.draftBroken = draftBroken;
   next.lagMeasured = lagMeasured && reach != Reach::kLost;
   next.lag = lag;
   next.staleCaches = staleCaches || (startSent && !proved);

@@ -39,6 +39,7 @@ struct Ledger {
   bool needsEmpty =
       true;  ///< P15: pieces of an interrupted stream may be left; true before a first push
   bool needsEmptyDraft = true;  ///< the same of the draft model
+  bool draftBroken = false;     ///< its draft model may be half loaded, until a whole one comes
   bool lagMeasured = false;
   int lag = 0;
   bool staleCaches =

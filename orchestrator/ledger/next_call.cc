@@ -73,6 +73,10 @@ Next identified(const Ledger& ledger, const PushFacts& facts) {
                   " has no sessions of a draft model; upgrade it to 0.26 or later, or push without "
                   "draft weights");
   }
+  if (ledger.draftBroken && !facts.withDraft) {
+    return refuse(
+        "an earlier push left its draft model half loaded; push the draft weights as well");
+  }
   if (ledger.identity->asleep && facts.wake == Wake::kFalse) {
     return refuse(
         "it is asleep, and an update would kill it; wake it, or set engines.wake: weights or all");
@@ -259,8 +263,9 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
         "somebody else resumed it in the middle of the push; its caches may hold values "
         "of half loaded weights");
   }
-  // Last: it reads every weight, which is for an engine that is sound otherwise.
-  const bool asks = facts.checksums && ledger.identity != nullptr &&
+  // Last: it reads every weight, which is for an engine that is sound otherwise. Where replies come
+  // late (P16) the one to this call would be another's.
+  const bool asks = facts.checksums && ledger.identity != nullptr && ledger.lag == 0 &&
                     ledger.identity->features.hasChecker && ledger.checksums == nullptr;
   return asks ? ask(CallKind::kChecksums) : reached();
 }

@@ -146,8 +146,10 @@ class AtTensors(DrillCase):
                             for i in range(24)],
                 "pushes": [{"version": "1", "faults": [
                     {"rank": 2, "at": {"tensor": 12}, "kind": "exit"}]}]}
-        config = self.config([stuck, good], timeouts={"shutdown": "4s", "progress": "30s",
-                                                      "request": "30s", "drain": "30s"})
+        # A quarter of the shutdown limit is what the processes have left for their own end.
+        config = self.config([stuck, good], timeouts={
+            "shutdown": f"{4 * harness.SLOW:.0f}s", "progress": "30s", "request": "30s",
+            "drain": "30s"})
         code, reports, text, _ = self.drill(config, plan)
         self.assertEqual(code, 3, text)
         # The report names every engine although one could not be closed.

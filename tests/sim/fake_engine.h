@@ -42,7 +42,7 @@ class FakeEngine {
     bool oldProfile = false;
     bool versions = true;
     bool corruptible = false;  ///< whether it can come to hold other values
-    bool draft = false;        ///< pushes carry its draft model as well: both must be of one push
+    bool draft = false;        ///< it has a draft model, which must be whole as well
     int workers = 1;
     int slowness = 1;
     Duration pauseTakes{};
@@ -125,10 +125,12 @@ class FakeEngine {
   }
 
   /// The push whose content it holds, kTorn when mixed.
-  [[nodiscard]] int content() const {
-    const bool pair = !setup_.draft || draftModel_.content() == target_.content();
-    return pair ? target_.content() : kTorn;
-  }
+  [[nodiscard]] int content() const { return whole() ? target_.content() : kTorn; }
+
+  [[nodiscard]] int draftContent() const { return draftModel_.content(); }
+
+  /// Whether its session, or its last one, is one of the draft model.
+  [[nodiscard]] bool atDraft() const { return draft_; }
 
   [[nodiscard]] std::uint64_t starts() const { return starts_; }
 

@@ -169,8 +169,8 @@ std::string FaultPlan::text() const {
                      (resend ? "" : ", no resend") + (flush ? "" : ", no flush") +
                      (versions ? "" : ", no versions") + (verify ? "" : ", no verify") +
                      (sameVersion ? ", the same version each time" : "");
-  text += number("owners", owners, 0) + number("wave", wave, 1) +
-          number("min_healthy", minHealthy.value, 1) +
+  text += number("owners", owners, 0) + number("without a draft push", targetOnly, 0) +
+          number("wave", wave, 1) + number("min_healthy", minHealthy.value, 1) +
           number("buffer", static_cast<std::int64_t>(buffer), 20) + number("workers", workers, 1) +
           number("slow rank", slowRank, -1) + number("slow engine", slowEngine, -1) +
           number("other configuration", otherConfig, -1) + number("pushes", pushes, 1) +

@@ -121,7 +121,8 @@ struct FaultPlan {
   bool chunked = false;     ///< transport shm: an update for each chunk, packed on two hosts
 
   bool pass = false;       ///< push.stop: pass
-  bool draft = false;      ///< every push carries the draft model as well
+  bool draft = false;      ///< pushes carry the draft model as well
+  int targetOnly = 0;      ///< ... but this one
   bool replicas = false;   ///< push.check_replicas: digest
   bool checksums = false;  ///< push.verify: checksum
   /// Who owns the tensors: 0 rank 0, over the plain stream; 1 the last rank; 2 rank 0 and the last,

@@ -190,8 +190,10 @@ void drawLoad(Random& random, FaultPlan& plan) {
   }
   plan.draft = draft;
   plan.owners = owners;
+  plan.targetOnly = draft && random.chance(30) ? random.between(1, plan.pushes) : 0;
   for (EngineStart& start : plan.starts) {
-    start.draft = draft && random.chance(50);
+    // A target alone cannot mend what a dead run left of a draft, nor can anybody see it.
+    start.draft = draft && plan.targetOnly == 0 && random.chance(50);
   }
 }
 

@@ -45,8 +45,9 @@ void Invariants::complain(const std::string& text) {
   }
 }
 
-void Invariants::beginPush(int number, const std::string& version) {
+void Invariants::beginPush(int number, const std::string& version, bool draft) {
   push_ = number;
+  draft_ = draft;
   version_ = version;
   mayResume_ = false;
   before_.clear();
@@ -54,6 +55,7 @@ void Invariants::beginPush(int number, const std::string& version) {
     const bool asleep = engine->asleep() && plan_.wake == Wake::kFalse;
     const bool same = engine->label() == version && plan_.marker == VersionMarker::kNever;
     before_.push_back(Before{engine->content(),
+                             engine->draftContent(),
                              engine->paused(),
                              engine->session(),
                              engine->asleep(),
@@ -66,7 +68,7 @@ void Invariants::beginPush(int number, const std::string& version) {
 
 /// Whether the push must refuse an engine as it was found, or all.
 bool Invariants::mayRefuse() const {
-  return (plan_.verify && !plan_.versions) || (plan_.draft && plan_.oldProfile) ||
+  return (plan_.verify && !plan_.versions) || (draft_ && plan_.oldProfile) ||
          std::any_of(
              before_.begin(), before_.end(), [](const Before& each) { return each.mayRefuse; });
 }
@@ -89,6 +91,9 @@ void Invariants::onCall(const Call& call, std::size_t engine, Phase phase, bool 
     complain("promise 5: a version was sent to " + engines_[engine]->name() + " in " +
              std::string(phaseName(phase)));
   }
+  if (call.kind == CallKind::kFinish && call.hasVersion && draft_ && !engines_[engine]->atDraft()) {
+    complain("P31: a version was sent to " + engines_[engine]->name() + " before its draft model");
+  }
 }
 
 /// Promise 3, after every event: an engine that generates holds one whole model, and the new one
@@ -99,13 +104,10 @@ void Invariants::checkServing(std::size_t index) {
     complain("promise 3: " + engine.name() + " generates from torn weights");
     return;
   }
-  if (engine.content() == kTorn) {
-    complain("promise 3: " + engine.name() + " generates with another push's draft model");
-    return;
-  }
   const bool moved =
       engine.starts() != before_[index].starts || engine.restarts() != before_[index].restarts;
-  if (!moved && engine.content() != before_[index].content) {
+  const Before& before = before_[index];
+  if (!moved && (engine.content() != before.content || engine.draftContent() != before.draft)) {
     complain("promise 3: " + engine.name() + " generates from other weights than before");
   }
   if (plan_.verify && engine.content() == push_ && engine.label() != version_) {
@@ -119,6 +121,9 @@ void Invariants::checkServing(std::size_t index) {
   }
   if (ours && engine.content() != push_) {
     complain("promise 3: " + engine.name() + " was started and generates the old weights");
+  }
+  if (ours && draft_ && engine.draftContent() != push_) {
+    complain("promise 3: " + engine.name() + " generates with another push's draft model");
   }
 }
 
@@ -178,7 +183,9 @@ void Invariants::checkGood(std::size_t index, const std::vector<FaultSite>& hits
   const bool unseen = struckAt(
       hits, index, [](const FaultSite& hit) { return hit.fault.kind == FaultKind::kRestartLater; });
   const bool labelled = !plan_.verify || engine.label() == version_;
-  if ((engine.content() != push_ || !labelled) && !(restarted && (unseen || !plan_.verify))) {
+  const bool pair = !draft_ || engine.draftContent() == push_;
+  const bool current = engine.content() == push_ && pair && labelled;
+  if (!current && !(restarted && (unseen || !plan_.verify))) {
     complain("promise 3: the push is good, but " + engine.name() + " holds content " +
              std::to_string(engine.content()) + " as " + engine.label() +
              (restarted ? " after a restart" : ""));

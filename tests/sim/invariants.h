@@ -30,7 +30,8 @@ class Invariants {
   Invariants(std::vector<FakeEngine*> engines, const FaultPlan& plan)
       : engines_(std::move(engines)), plan_(plan) {}
 
-  void beginPush(int number, const std::string& version);
+  /// `draft`: it carries the draft model as well.
+  void beginPush(int number, const std::string& version, bool draft);
   /// After every event; `phase` is rank 0's.
   void check(Phase phase);
   /// Before every call to an engine; `stopped`: rank 0 was stopped in this push.
@@ -44,6 +45,7 @@ class Invariants {
  private:
   struct Before {
     int content = 0;
+    int draft = 0;  ///< of its draft model
     bool paused = false;
     bool session = false;
     bool asleep = false;
@@ -68,6 +70,7 @@ class Invariants {
   FaultPlan plan_;
   std::vector<Before> before_;
   int push_ = 0;
+  bool draft_ = false;  ///< the push carries the draft model as well
   std::string version_;
   bool sound_ = true;
   bool mayResume_ = false;  ///< rank 0 got as far as resuming what was proved

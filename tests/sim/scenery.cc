@@ -65,8 +65,7 @@ std::shared_ptr<const Manifest> theManifest(const FaultPlan& plan) {
 }
 
 std::shared_ptr<const Manifest> theDraft(const FaultPlan& plan) {
-  return plan.draft ? std::make_shared<const Manifest>(manifestOf({"d0.q", "d0.k"}, plan))
-                    : nullptr;
+  return std::make_shared<const Manifest>(manifestOf({"d0.q", "d0.k"}, plan));
 }
 
 std::shared_ptr<const Manifest> otherManifest() {

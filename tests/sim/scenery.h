@@ -12,7 +12,7 @@ namespace pushrod::sim {
 
 /// What every push of the simulation sends.
 [[nodiscard]] std::shared_ptr<const Manifest> theManifest(const FaultPlan& plan);
-/// Its draft model; null: it carries none.
+/// The draft model of those that carry one.
 [[nodiscard]] std::shared_ptr<const Manifest> theDraft(const FaultPlan& plan);
 /// What a rank declares that is not like the others.
 [[nodiscard]] std::shared_ptr<const Manifest> otherManifest();

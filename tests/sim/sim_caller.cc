@@ -177,7 +177,7 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
         result.status = status;
         if (status.ok() && kind == ActionKind::kSourceManifest) {
           result.manifest = fault == FaultKind::kOtherManifest ? otherManifest() : world_.manifest;
-          result.draftManifest = world_.draft;
+          result.draftManifest = draft_;
         }
         if (status.ok() && kind == ActionKind::kSourceNext) {
           result.end = index_ == pass_->tensors.size();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "orchestrator/driver/caller.h"
 #include "tests/sim/fault_plan.h"
@@ -25,7 +26,6 @@ struct CallerWorld {
   SimPlane* plane = nullptr;                  ///< of ranks that send
   transports::OwnedStreams* owned = nullptr;  ///< where several ranks send
   std::shared_ptr<const Manifest> manifest;
-  std::shared_ptr<const Manifest> draft;  ///< null: pushes carry none
   /// Counts a seam call and returns the fault that happens at it.
   std::function<Fault(Seam, orchestrator::ActionKind, const std::string&)> fault;
   Complain complain;
@@ -36,9 +36,11 @@ class SimCaller final : public orchestrator::Caller {
  public:
   explicit SimCaller(CallerWorld world) : world_(std::move(world)) {}
 
-  /// The number of the push, which is the content of its tensors.
-  void beginPush(int number) {
+  /// The number of the push, which is the content of its tensors. `draft` is null where it carries
+  /// no draft model.
+  void beginPush(int number, std::shared_ptr<const Manifest> draft) {
     push_ = number;
+    draft_ = std::move(draft);
     index_ = 0;
   }
 
@@ -74,6 +76,7 @@ class SimCaller final : public orchestrator::Caller {
 
   CallerWorld world_;
   int push_ = 0;
+  std::shared_ptr<const Manifest> draft_;
   std::shared_ptr<const Manifest> pass_;
   std::size_t index_ = 0;  ///< tensors gathered in this pass
   bool hashes_ = false;    ///< of this pass

@@ -231,9 +231,9 @@ void SimPlane::flushLater(Deadline deadline, Done done) {
 }
 
 void SimPlane::engineGone(std::size_t engine) {
-  const bool member =
-      std::find(members_.begin(), members_.end(), engines_[engine]) != members_.end();
-  if (!announced_ || !member || chunks_ != nullptr || !isSource()) {
+  // Before its first channel it knows no engine.
+  if (!announced_ || chunks_ != nullptr || !isSource() ||
+      std::find(members_.begin(), members_.end(), engines_[engine]) == members_.end()) {
     return;
   }
   gone_ = engine;

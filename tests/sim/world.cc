@@ -41,6 +41,11 @@ Phase World::phase() const {
   return driver == nullptr ? Phase::kIdle : driver->state().phase;
 }
 
+bool World::carriesDraft() const {
+  const FaultPlan& plan = options_.plan;
+  return plan.draft && (pushes_ != plan.targetOnly || jobs_.size() > 1);
+}
+
 void World::hash(std::string_view text) {
   for (const char c : text) {
     trace_ = (trace_ ^ static_cast<unsigned char>(c)) * kHashPrime;
@@ -176,7 +181,7 @@ void World::push(bool sound) {
   wakes_ = TimePoint::max();
   ends_.assign(job.ranks.size(), RankEnd{});
   const std::size_t before = hits_.size();
-  invariants_->beginPush(pushes_, version());
+  invariants_->beginPush(pushes_, version(), carriesDraft());
   for (const auto& rank : job.ranks) {
     rank->executor.post([this, &rank = *rank] { start(rank); });
   }

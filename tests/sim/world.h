@@ -69,6 +69,9 @@ class World final {
 
   /// Rank 0's phase now.
   [[nodiscard]] Phase phase() const;
+  /// Whether the present push carries the draft model as well. A job that was started anew does not
+  /// know what the one before left of a draft: its first pushes must.
+  [[nodiscard]] bool carriesDraft() const;
   /// The version of the present push.
   [[nodiscard]] std::string version() const;
 

@@ -156,7 +156,6 @@ std::unique_ptr<orchestrator::Caller> World::buildCaller(Job& job, RankProcess& 
       job.planeOf(number),
       job.sourceOf(number),
       theManifest(options_.plan),
-      theDraft(options_.plan),
       [this, number](Seam where, orchestrator::ActionKind action, const std::string& what) {
         SeamCall call;
         call.seam = where;
@@ -243,7 +242,7 @@ void World::start(RankProcess& rank) {
   push.version = version();
   push.marker = "pushrod-sim-" + std::to_string(pushes_);
   push.agreement = odd ? "something else" : "the same";
-  push.draft = options_.plan.draft;
+  push.draft = carriesDraft();
   push.compareAgreement = [](std::string_view, std::string_view) { return "it differs"; };
   if (rank.rank == 0) {
     push.engines = slots();
@@ -252,7 +251,7 @@ void World::start(RankProcess& rank) {
   who.rank = rank.rank;
   who.size = options_.plan.ranks;
   rank.began = executor_.now();
-  rank.sim->beginPush(pushes_);
+  rank.sim->beginPush(pushes_, push.draft ? theDraft(options_.plan) : nullptr);
   const bool leads = rank.rank == 0 && !job.memories.empty();
   DriverParts parts{rank.executor,
                     *rank.caller,

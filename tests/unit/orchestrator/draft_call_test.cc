@@ -54,9 +54,25 @@ TEST(DraftCall, AnInterruptedDraftGetsAnEmptySessionOfItsOwn) {
   const Next next = nextCall(ledger, Goal::kClean, pairFacts(false), nullptr);
   EXPECT_EQ(next.call.kind, CallKind::kStart);
   EXPECT_TRUE(next.call.draft);
-  // A push of the target alone leaves the draft as it is.
-  EXPECT_EQ(nextCall(ledger, Goal::kClean, theFacts(), nullptr).kind, Next::Kind::kReached);
   EXPECT_TRUE(ledger.forNextPush().needsEmptyDraft);
+}
+
+TEST(DraftCall, ATargetAloneIsRefusedWhileTheDraftMayBeHalfLoaded) {
+  const PushFacts facts = pairFacts(true);
+  Ledger ledger = pausedLedger();
+  ledger.needsEmptyDraft = false;
+  TrueEngine engine;
+  wayTo(Goal::kStarted, ledger, engine, facts);
+  Ledger next = ledger.forNextPush();
+  next.identified = true;
+  next.reach = Reach::kUp;
+  const Next refused = nextCall(next, Goal::kIdentified, theFacts(), nullptr);
+  EXPECT_EQ(refused.kind, Next::Kind::kFailed);
+  EXPECT_NE(refused.status.message().find("draft"), std::string::npos);
+  next.identity = anEngine();
+  wayTo(Goal::kUpdated, ledger, engine, facts);
+  wayTo(Goal::kFinished, ledger, engine, facts);
+  EXPECT_FALSE(ledger.forNextPush().draftBroken);
 }
 
 TEST(DraftCall, AReleaseWithoutDraftSessionsIsRefusedAtConnect) {
