@@ -131,19 +131,26 @@ class Job:
         return not why
 
 
+def tried(what, step):
+    """The step's result; false when it could not be taken at all."""
+    try:
+        return step()
+    except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
+        print(f"FAILED  {what}: {error}", flush=True)
+        return False
+
+
 def main(options):
-    good = True
+    good, folder = [], options.folder.absolute()
     for release in options.release or [environment.VLLM]:
-        try:
-            folder = options.folder.absolute()
-            job = Job(options.program.absolute(), options.wheel, folder / release, release,
-                      cache=folder / "uv-cache")
-            for part in options.part or PARTS:
-                good = job.play(part) and good
-        except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
-            print(f"FAILED  {release}: {error}", flush=True)
-            good = False
-    return 0 if good else 1
+        job = tried(release, lambda release=release: Job(
+            options.program.absolute(), options.wheel, folder / release, release, folder / "uv-cache"))
+        if not job:
+            good.append(False)
+            continue
+        for part in options.part or PARTS:
+            good.append(tried(f"{release}  {part}", lambda job=job, part=part: job.play(part)))
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":
