@@ -178,8 +178,9 @@ void PushDriver::startVote() {
     request.ballot.status.merge(mine(push_.refusal));
   }
   if (parts_.owned != nullptr && !state_.local.ok() &&
-      (state_.phase == Phase::kStream || state_.phase == Phase::kAgree)) {
-    // An engine that reads from this rank must not wait for what will not come.
+      (state_.phase == Phase::kChannel || state_.phase == Phase::kStream ||
+       state_.phase == Phase::kAgree)) {
+    // An engine that connects to this rank or reads from it must not wait for what will not come.
     abortChannel(state_.local);
   }
   request.ballot.digest = digest();

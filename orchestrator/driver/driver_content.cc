@@ -140,8 +140,9 @@ std::vector<std::string> PushDriver::contentNotes() const {
     }
     const bool targetIs = slot.ledger.proof == Proof::kProved || slot.ledger.proof == Proof::kEqual;
     notes.push_back("the content of engine " + slot.client->name() + " is not compared: " +
-                    (targetIs           ? std::string(kNoDraftDigests)
-                     : hasChecker(slot) ? slot.ledger.proofText
+                    (targetIs                                     ? std::string(kNoDraftDigests)
+                     : slot.ledger.proof == Proof::kNotComparable ? slot.ledger.proofText
+                     : hasChecker(slot) ? "its workers' replies come late; restart it"
                                         : "release " + slot.ledger.identity->release +
                                               " has no /weight_checker, which came with 0.32"));
   }
@@ -161,8 +162,8 @@ std::optional<std::string> PushDriver::contentOf(const EngineSlot& slot) const {
     case Proof::kDiffers:
       break;
   }
-  const bool old = slot.ledger.identity != nullptr && !hasChecker(slot);
-  return slot.facts.checksums && slot.ledger.proved && old
+  const bool silent = slot.ledger.identity != nullptr && (!hasChecker(slot) || slot.ledger.lag > 0);
+  return slot.facts.checksums && slot.ledger.proved && silent
              ? std::optional<std::string>("not_comparable")
              : std::nullopt;
 }

@@ -13,6 +13,7 @@ DecideInput PushDriver::decideInput() const {
   DecideInput input;
   input.phase = state_.phase;
   input.attempt = state_.attempt;
+  input.draftComes = state_.draftComes();
   input.resendAllowed = parts_.config.push.resend;
   input.timeLeft = !workDeadline_.passed(parts_.executor);
   input.quarantine = engines.onLoss == OnLoss::kQuarantine;

@@ -173,8 +173,11 @@ PushReport PushDriver::buildReport() const {
   if (state_.phase == Phase::kDone) {
     report.outcome = report.resent ? PushOutcome::kRecovered : PushOutcome::kDone;
   } else {
-    // A refusal that a vote has brought stays one when a rank then leaves before the last vote.
-    const bool agreed = !state_.agreementDead || !lastVerdict_.first.ok();
+    // A refusal that a vote has brought stays one when a rank then leaves before the last vote; a
+    // rank that hangs or dies is none, and the others, who left it, say so too.
+    const Code code = lastVerdict_.first.code();
+    const bool refusal = code == Code::kInvalidArgument || code == Code::kDataMismatch;
+    const bool agreed = !state_.agreementDead || refusal;
     report.outcome =
         failedIn_ == Phase::kCheck && agreed ? PushOutcome::kRefused : PushOutcome::kFailed;
   }

@@ -213,14 +213,19 @@ void PushDriver::enterPhase(Phase from) {
   parts_.observer.onPhase(from, seconds, state_.phase, state_.attempt);
 }
 
-void PushDriver::perform(const Action& action) {
+CallerRequest PushDriver::requestOf(ActionKind kind) const {
   CallerRequest request;
-  request.kind = action.kind;
+  request.kind = kind;
   request.key = key();
   request.manifest = passManifest();
   request.draft = state_.draft;
   request.deadline = capped(phaseLimit());
-  request.hashes = action.kind == ActionKind::kSourceBegin && mustHash();
+  request.hashes = kind == ActionKind::kSourceBegin && mustHash();
+  return request;
+}
+
+void PushDriver::perform(const Action& action) {
+  CallerRequest request = requestOf(action.kind);
   switch (action.kind) {
     case ActionKind::kMeet:
     case ActionKind::kPlanePut:

@@ -101,6 +101,7 @@ class PushDriver final : public RankLinkListener {
 
  private:
   void feed(const Event& event);
+  [[nodiscard]] CallerRequest requestOf(ActionKind kind) const;
   void perform(const Action& action);
   void enterPhase(Phase from);
 

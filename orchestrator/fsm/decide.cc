@@ -13,13 +13,15 @@ bool resendable(Phase phase) {
 }
 
 /// Phases in which each engine is by itself: what one of them loses leaves the others as they are.
-/// From channel to agree they share a channel, which must be built anew without it.
-bool eachByItself(Phase phase) {
-  switch (phase) {
+/// From channel to the end of the last stream they share a channel, which must be built anew
+/// without it.
+bool eachByItself(const DecideInput& input) {
+  switch (input.phase) {
+    case Phase::kFinish:
+      return !input.draftComes;
     case Phase::kConnect:
     case Phase::kPause:
     case Phase::kClean:
-    case Phase::kFinish:
     case Phase::kFlush:
     case Phase::kVerify:
     case Phase::kResume:
@@ -91,7 +93,7 @@ Ruling withoutSome(const DecideInput& input, const Status& first) {
   if (!input.enginesAlone) {
     return {may && !repeats ? Decision::kResend : Decision::kFail, unfit, false};
   }
-  if (eachByItself(input.phase)) {
+  if (eachByItself(input)) {
     const bool again = may && unfit != failed;
     return again ? Ruling{Decision::kResend, unfit, false} : Ruling{Decision::kGo, failed, false};
   }

@@ -23,6 +23,7 @@ struct EngineStand {
 struct DecideInput {
   Phase phase = Phase::kIdle;
   std::uint32_t attempt = 1;
+  bool draftComes = false;     ///< the channel is used once more, for the draft model
   bool resendAllowed = true;   ///< push.resend
   bool timeLeft = true;        ///< the push's own limit has not passed
   bool quarantine = false;     ///< engines.on_loss

@@ -259,8 +259,9 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
         "somebody else resumed it in the middle of the push; its caches may hold values "
         "of half loaded weights");
   }
-  // Last: it reads every weight, which is for an engine that is sound otherwise.
-  const bool asks = facts.checksums && ledger.identity != nullptr &&
+  // Last: it reads every weight, which is for an engine that is sound otherwise. Where replies come
+  // late (P16) the one to this call would be another's.
+  const bool asks = facts.checksums && ledger.identity != nullptr && ledger.lag == 0 &&
                     ledger.identity->features.hasChecker && ledger.checksums == nullptr;
   return asks ? ask(CallKind::kChecksums) : reached();
 }

@@ -42,6 +42,19 @@ class Checksums(ContentCase):
                          {"a": "equal", "b": "equal", "alone": "not_comparable"}, text)
         self.assertIn("4 workers", " ".join(report["notes"]))
 
+    def test_an_engine_whose_replies_come_late_is_not_asked(self):
+        # A worker that fails leaves the other's reply behind (P16): the next call would get that one.
+        engine = self.engine("late", "--world-size", "2")
+        engine.faults({"route": "update_weights", "nth": 1, "do": "worker_fails"})
+        folder, digests = self.weights("1", 2, 16)
+        code, report, text = self.push(self.config([engine], **CHECKED), folder, "1", ranks=2)
+        self.assertEqual((code, report["outcome"]), (0, "recovered"), text)
+        self.assertGreater(report["engines"][0]["reply_lag"], 0)
+        self.assertEqual(self.contents(report), {"late": "not_comparable"})
+        self.assertIn("come late", " ".join(report["notes"]))
+        self.assertEqual(self.asked(engine), 0)
+        self.assert_current(engine, "1", digests)
+
     def test_a_release_without_the_route_is_said_to_be(self):
         engines = [self.engine("old", "--profile", "0.31"), self.engine("new")]
         folder, _ = self.weights("1", 2, 16)

@@ -243,6 +243,15 @@ class OneCause(DrillCase):
         self.assertEqual(len(found), 1, found)
         self.assertIn("hearing from rank 2 took longer", found.pop())
 
+    def test_rank_0_that_hangs_before_any_engine_is_contacted(self):
+        # Nobody refused anything: every rank says that the push failed.
+        engine = self.engine("e0")
+        config = self.config([engine], timeouts={"agreement": "1s", "gather": "1s"})
+        hang = {"rank": 0, "at": {"phase": "check"}, "kind": "hang", "seconds": 60}
+        plan = {"repeat": REPEAT, "pushes": [{"version": "1", "faults": [hang]}]}
+        code, reports, text, _ = self.drill(config, plan)
+        self.assertEqual((code, reports[0]["outcome"]), (3, "failed"), text)
+
 
 class Streams(DrillCase):
     """A stream that is not the declared one is refused on all ranks, and not sent again."""

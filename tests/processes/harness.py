@@ -84,10 +84,12 @@ class EngineClient:
     def state(self):
         return json.loads(request(self.port, "GET", "/__state", host=self.host)[1])
 
-    def faults(self, *faults):
-        status, body = request(self.port, "POST", "/__ctl", {"faults": list(faults)},
-                               host=self.host)
+    def control(self, orders):
+        status, body = request(self.port, "POST", "/__ctl", orders, host=self.host)
         assert status == 200, (status, body)
+
+    def faults(self, *faults):
+        self.control({"faults": list(faults)})
 
     def journal(self, event=None):
         text = self.journal_path.read_text()

@@ -37,6 +37,22 @@ void addSecondFaults(Corpus& corpus) {
   addSweep(corpus, sweep);
 }
 
+/// What is sent in two sessions, by several ranks, and compared.
+void addLoads(Corpus& corpus) {
+  Sweep sweep;
+  sweep.ranks = 2;
+  sweep.engines = 1;
+  sweep.kinds = everyKind();
+  sweep.draft = true;
+  sweep.replicas = true;
+  sweep.checksums = true;
+  addSweep(corpus, sweep);
+  sweep.replicas = false;
+  sweep.checksums = false;
+  sweep.owners = 3;
+  addSweep(corpus, sweep);
+}
+
 }  // namespace
 
 Corpus runCorpus() {
@@ -55,6 +71,7 @@ Corpus runCorpus() {
     sweep.stride = 3;
     addSweep(corpus, sweep);
   }
+  addLoads(corpus);
   addSecondFaults(corpus);
   const Campaign campaign =
       runSeeds(1, kSeeds, 1, [](const FaultPlan& plan) { return simulate(plan); });

@@ -2,6 +2,7 @@
 #include "tests/sim/fake_engine.h"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "tests/sim/sim_chunks.h"
@@ -32,9 +33,11 @@ void FakeEngine::find(const EngineStart& start) {
   asleep_ = start.asleep;
   cacheAsleep_ = start.asleep;
   session_ = start.session;
-  placeholders_ = start.session;
   paused_ = start.paused || start.session || start.asleep;
-  counters_.front() = start.session ? 1 : 0;
+  draft_ = start.draft;
+  if (start.session) {
+    model().leaveHalf();
+  }
 }
 
 void FakeEngine::submit(Call call, Answer answer, FaultKind how) {
@@ -86,6 +89,9 @@ Reply FakeEngine::identify() const {
   identity.features.failedUpdateCloses = !setup_.oldProfile;
   identity.features.hasShutdown = !setup_.oldProfile;
   identity.features.hasVersion = setup_.versions;
+  identity.features.hasChecker = !setup_.oldProfile;
+  identity.dtype = "float32";
+  identity.features.hasDraft = !setup_.oldProfile;
   identity.worldSize = setup_.workers;
   identity.asleep = asleep();
   identity.model = model_;
@@ -123,6 +129,7 @@ void FakeEngine::serve() {
       break;
     case CallKind::kShutdown:
       channel_ = 0;
+      opened_.clear();
       channelReady_ = false;
       break;
     case CallKind::kInit:
@@ -145,10 +152,28 @@ void FakeEngine::serve() {
       break;
     case CallKind::kMeasureLag:
     case CallKind::kFlush:
+      break;
     case CallKind::kChecksums:
+      if (lag_ > 0) {
+        complain_("P16: " + name() +
+                  " was asked for checksums, whose answer would be another call's");
+      }
+      reply.checksums = checksums();
       break;
   }
   done(std::move(reply));
+}
+
+/// Of the target only, as real servers; several workers hold a shard of each tensor.
+std::shared_ptr<const std::map<std::string, std::string>> FakeEngine::checksums() const {
+  std::map<std::string, std::string> told;
+  for (int worker = 0; worker < setup_.workers; ++worker) {
+    for (std::size_t i = 0; i < target_.tensors(); ++i) {
+      told["dp0:pp0:pcp0:tp" + std::to_string(worker) + ":" + kTargetNames.at(i)] =
+          digestOf(target_.weights()[i]);
+    }
+  }
+  return std::make_shared<const std::map<std::string, std::string>>(std::move(told));
 }
 
 void FakeEngine::servePause() {
@@ -168,7 +193,10 @@ void FakeEngine::servePause() {
 
 void FakeEngine::serveInit() {
   channelReady_ = false;
-  channel_ = std::stoull(*queue_.front().call.body);
+  opened_.clear();
+  // "7 2": the channel and how many send in it.
+  std::istringstream body(*queue_.front().call.body);
+  body >> channel_ >> sources_;
   if (queue_.front().how == FaultKind::kOneSided) {
     channel_ = 0;
     done(okReply(CallKind::kInit));
@@ -198,8 +226,8 @@ void FakeEngine::start() {
   session_ = true;
   complete_ = false;
   received_ = 0;
-  placeholders_ = true;
-  std::fill(pieces_.begin(), pieces_.end(), kTorn);
+  draft_ = queue_.front().call.draft;
+  model().begin();
   done(okReply(CallKind::kStart));
 }
 
@@ -227,13 +255,28 @@ void FakeEngine::update() {
     });
     return;
   }
-  received_ = 0;
+  run_ = runOf(*queue_.front().call.body);
   if (how == FaultKind::kAnswersEarly) {
     done(okReply(CallKind::kUpdate));
     return;
   }
+  if (!opened_.contains(run_.source)) {
+    endUpdate("the source's connection is closed");
+    return;
+  }
   streaming_ = true;
   reading_ = how != FaultKind::kStopsReading;
+}
+
+/// "run 2 4 1": the tensors 2 and 3 come from source 1. Any other body: all of them from the only
+/// one.
+FakeEngine::Run FakeEngine::runOf(const std::string& body) {
+  Run run{0, model().tensors(), 0};
+  std::istringstream text(body);
+  if (std::string word; text >> word && word == "run") {
+    text >> run.first >> run.end >> run.source;
+  }
+  return run;
 }
 
 void FakeEngine::updateChunk(std::size_t tensor, bool late) {
@@ -251,29 +294,19 @@ void FakeEngine::updateChunk(std::size_t tensor, bool late) {
     complain_(name() + " was told of chunk " + std::to_string(tensor) + " after " +
               std::to_string(received_) + " chunks");
   }
-  load(tensor, *content);
-  complete_ = ++received_ == kTensors;
+  model().load(tensor, *content);
+  complete_ = ++received_ == model().tensors();
   done(okReply(CallKind::kUpdate));
 }
 
 void FakeEngine::receive(std::size_t tensor, int content) {
-  load(tensor, content);
-  if (++received_ == kTensors) {
-    endUpdate("");
+  if (tensor < run_.first || tensor >= run_.end) {
+    complain_(name() + " was sent tensor " + std::to_string(tensor) + " in another's update");
   }
-}
-
-void FakeEngine::load(std::size_t tensor, int content) {
-  const std::size_t layer = tensor / kPerLayer;
-  pieces_[tensor] = content;
-  placeholders_ = true;
-  if (++counters_[layer] >= kPerLayer) {
-    // Complete by count: whatever piece is missing is uninitialised.
-    for (std::size_t i = layer * kPerLayer; i < (layer + 1) * kPerLayer; ++i) {
-      weights_[i] = pieces_[i];
-      pieces_[i] = kTorn;
-    }
-    counters_[layer] = 0;
+  model().load(tensor, content);
+  ++received_;
+  if (tensor + 1 == run_.end) {
+    endUpdate("");
   }
 }
 
@@ -281,7 +314,7 @@ void FakeEngine::endUpdate(const std::string& error) {
   streaming_ = false;
   reading_ = false;
   if (error.empty()) {
-    complete_ = true;
+    complete_ = received_ == model().tensors();
     done(okReply(CallKind::kUpdate));
     return;
   }
@@ -301,26 +334,22 @@ void FakeEngine::finish() {
   if (call.hasVersion && !complete_) {
     complain_("promise 5: a version reached " + name() + " with an incomplete stream");
   }
-  for (std::size_t layer = 0; layer < kLayers; ++layer) {
-    if (counters_[layer] == 0) {
-      continue;
-    }
-    // Partly loaded: processed as it is. Pieces of this session stand, the others are lost.
-    for (std::size_t i = layer * kPerLayer; i < (layer + 1) * kPerLayer; ++i) {
-      weights_[i] = pieces_[i];
-    }
-    counters_[layer] = 0;
+  if (call.hasVersion && setup_.draft && !draft_) {
+    complain_("P31: a version reached " + name() + " before its draft model");
+  }
+  model().finish();
+  if (queue_.front().how == FaultKind::kCorrupt && setup_.corruptible && complete_) {
+    target_.corrupt();
   }
   session_ = false;
-  placeholders_ = false;
   if (call.hasVersion && queue_.front().how != FaultKind::kKeepsLabel) {
     label_ = call.version;
   }
   done(okReply(CallKind::kFinish));
 }
 
-void FakeEngine::channelOpen(std::uint64_t channel) {
-  if (channel_ != channel || channelReady_) {
+void FakeEngine::channelOpen(std::uint64_t channel, int source) {
+  if (channel_ != channel || !opened_.insert(source).second || opened_.size() < sources_) {
     return;
   }
   channelReady_ = true;
@@ -329,15 +358,20 @@ void FakeEngine::channelOpen(std::uint64_t channel) {
   }
 }
 
-void FakeEngine::channelDied(std::uint64_t channel) {
+void FakeEngine::channelDied(std::uint64_t channel, int source) {
   if (channel_ != channel) {
     return;
   }
-  channel_ = 0;
-  channelReady_ = false;
-  if (streaming_) {
+  opened_.erase(source);
+  const bool joins = serving_ && queue_.front().call.kind == CallKind::kInit;
+  if (joins || opened_.empty()) {
+    channel_ = 0;
+    channelReady_ = false;
+  }
+  // Whoever reads from one source does not notice that another's connection is closed.
+  if (streaming_ && run_.source == source) {
     endUpdate("the sender's channel ended");
-  } else if (serving_ && queue_.front().call.kind == CallKind::kInit) {
+  } else if (joins) {
     fail("the sender's channel ended");
   }
 }

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <pushrod/engine_client.h>
 #include <pushrod/executor.h>
 
+#include "tests/sim/fake_model.h"
 #include "tests/sim/fault_plan.h"
 #include "tests/sim/random.h"
 
 namespace pushrod::sim {
 
-/// The model every engine holds: pairs of tensors fused into one layer.
+/// The model every engine holds, and the draft model beside it.
 inline constexpr std::size_t kTensors = 4;
-inline constexpr std::size_t kPerLayer = 2;
-inline constexpr std::size_t kLayers = kTensors / kPerLayer;
-/// Content of a tensor: the number of the push that sent it; 0: as started.
-inline constexpr int kTorn = -1;
+inline constexpr std::array<const char*, kTensors> kTargetNames = {"l0.q", "l0.k", "l1.q", "l1.k"};
+inline constexpr std::size_t kDraftTensors = 2;
 /// A larger reply lag makes an engine lost (P16).
 inline constexpr int kMostLag = 8;
 
 /// What an engine did against its rules, or was led to do.
 using Complain = std::function<void(const std::string&)>;
 
-/// One engine with the session rules of the contract: it serves one call at a time, a layer is done
-/// when the number of elements it got reaches its total, and counters of an interrupted layer
-/// survive into the next session unless an empty one clears them.
+/// One engine with the session rules of the contract: it serves one call at a time.
 class FakeEngine {
  public:
   using Answer = std::function<void(Reply)>;
@@ -40,6 +41,8 @@ class FakeEngine {
     std::string name;
     bool oldProfile = false;
     bool versions = true;
+    bool corruptible = false;  ///< whether it can come to hold other values
+    bool draft = false;        ///< pushes carry its draft model as well: both must be of one push
     int workers = 1;
     int slowness = 1;
     Duration pauseTakes{};
@@ -71,8 +74,9 @@ class FakeEngine {
   // The receiving side of a channel.
   [[nodiscard]] bool joined(std::uint64_t channel) const { return channel_ == channel; }
 
-  [[nodiscard]] bool reading(std::uint64_t channel) const {
-    return reading_ && channel_ == channel && executor_.now() >= stalledUntil_;
+  [[nodiscard]] bool reading(std::uint64_t channel, int source) const {
+    return reading_ && channel_ == channel && run_.source == source &&
+           executor_.now() >= stalledUntil_;
   }
 
   void receive(std::size_t tensor, int content);
@@ -85,8 +89,9 @@ class FakeEngine {
   /// Whether somebody listens there for the engine that is told of a channel.
   void dialBy(std::function<bool(std::uint64_t channel)> dial) { dial_ = std::move(dial); }
 
-  void channelOpen(std::uint64_t channel);
-  void channelDied(std::uint64_t channel);
+  /// A source of the channel has all its connections, or has closed them.
+  void channelOpen(std::uint64_t channel, int source);
+  void channelDied(std::uint64_t channel, int source);
 
   // What can be seen of it.
   [[nodiscard]] const std::string& name() const { return setup_.name; }
@@ -114,11 +119,16 @@ class FakeEngine {
 
   [[nodiscard]] const std::string& label() const { return label_; }
 
-  /// Whether every tensor is of one push and none is a placeholder.
-  [[nodiscard]] bool whole() const;
+  /// Whether every tensor of each model is of one push and none is a placeholder.
+  [[nodiscard]] bool whole() const {
+    return target_.whole() && (!setup_.draft || draftModel_.whole());
+  }
 
   /// The push whose content it holds, kTorn when mixed.
-  [[nodiscard]] int content() const { return whole() ? weights_.front() : kTorn; }
+  [[nodiscard]] int content() const {
+    const bool pair = !setup_.draft || draftModel_.content() == target_.content();
+    return pair ? target_.content() : kTorn;
+  }
 
   [[nodiscard]] std::uint64_t starts() const { return starts_; }
 
@@ -133,6 +143,13 @@ class FakeEngine {
     FaultKind how = FaultKind::kNone;
   };
 
+  /// The tensors that one update brings, and who sends them.
+  struct Run {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    int source = 0;
+  };
+
   void next();
   void serve();
   void servePause();
@@ -142,10 +159,14 @@ class FakeEngine {
   void start();
   void update();
   void finish();
-  void load(std::size_t tensor, int content);
+
+  [[nodiscard]] FakeModel& model() { return draft_ ? draftModel_ : target_; }
+
+  [[nodiscard]] Run runOf(const std::string& body);
   void updateChunk(std::size_t tensor, bool late);
   void endUpdate(const std::string& error);
   [[nodiscard]] Reply identify() const;
+  [[nodiscard]] std::shared_ptr<const std::map<std::string, std::string>> checksums() const;
   void boot();
 
   Executor& executor_;
@@ -175,15 +196,17 @@ class FakeEngine {
   bool paused_ = false;
   std::string label_ = "default";
   std::uint64_t channel_ = 0;
+  std::size_t sources_ = 1;  ///< of the channel
+  std::set<int> opened_;     ///< those of them that it is connected to
   bool channelReady_ = false;
   bool streaming_ = false;  ///< an update is under way
   bool reading_ = false;
-  std::size_t received_ = 0;   ///< tensors of the running update
-  bool complete_ = false;      ///< the session's update got its whole list
-  bool placeholders_ = false;  ///< from start until a good finish: serving would kill it
-  std::vector<int> weights_ = std::vector<int>(kTensors, 0);
-  std::vector<std::size_t> counters_ = std::vector<std::size_t>(kLayers, 0);
-  std::vector<int> pieces_ = std::vector<int>(kTensors, kTorn);  ///< of this session
+  Run run_;                   ///< of the update under way, or the last one
+  std::size_t received_ = 0;  ///< tensors of the session so far
+  bool complete_ = false;     ///< the session got its whole list
+  bool draft_ = false;        ///< the session is one of the draft model
+  FakeModel target_{kTensors};
+  FakeModel draftModel_{kDraftTensors};
 };
 
 }  // namespace pushrod::sim

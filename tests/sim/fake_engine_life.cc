@@ -55,20 +55,13 @@ void FakeEngine::boot() {
   paused_ = false;
   label_ = "default";
   channel_ = 0;
+  opened_.clear();
   channelReady_ = false;
   streaming_ = false;
   reading_ = false;
   complete_ = false;
-  placeholders_ = false;
-  std::fill(weights_.begin(), weights_.end(), 0);
-  std::fill(counters_.begin(), counters_.end(), 0);
-}
-
-bool FakeEngine::whole() const {
-  return !placeholders_ && weights_.front() != kTorn &&
-         std::all_of(weights_.begin(), weights_.end(), [this](int each) {
-           return each == weights_.front();
-         });
+  target_.boot();
+  draftModel_.boot();
 }
 
 }  // namespace pushrod::sim

@@ -55,6 +55,8 @@ constexpr std::array<KindRow, kFaultKinds> kKinds = {{
     {"stale-vote", at(Seam::kVote)},
     {"no-memory", at(Seam::kVote)},
     {"plane-stalls", at(Seam::kPlane)},
+    {"other-values", at(Seam::kSource)},
+    {"corrupt", at(Seam::kEngine)},
 }};
 
 /// Kinds that only some calls can suffer.
@@ -63,6 +65,7 @@ bool suits(FaultKind kind, const SeamCall& at) {
     case FaultKind::kTwice:
       return at.call != CallKind::kUpdate && at.call != CallKind::kInit;
     case FaultKind::kKeepsLabel:
+    case FaultKind::kCorrupt:
       return at.call == CallKind::kFinish;
     case FaultKind::kAnswersEarly:
     case FaultKind::kStopsReading:
@@ -71,6 +74,8 @@ bool suits(FaultKind kind, const SeamCall& at) {
       return at.call == CallKind::kInit;
     case FaultKind::kOtherManifest:
       return at.what == "SourceManifest";
+    case FaultKind::kOtherValues:
+      return at.what == "SourceNext";
     case FaultKind::kNoMemory:
       return at.what == "Prepare";
     case FaultKind::kStaleVote:
@@ -130,6 +135,11 @@ std::string Fault::text() const {
   return text + (lasts.count() == 0 ? "" : ", for " + std::to_string(lasts.count()) + " ms");
 }
 
+/// Engines with one worker, all of whose tensors rank 0 sends.
+bool FaultPlan::provesContent() const {
+  return checksums && verify && versions && workers == 1 && owners == 0 && !oldProfile;
+}
+
 std::vector<Fault> FaultPlan::list() const {
   std::vector<Fault> all = faults;
   if (kind != FaultKind::kNone) {
@@ -154,11 +164,13 @@ std::string FaultPlan::text() const {
   std::string text = std::to_string(ranks) + " ranks, " + std::to_string(engines) + " engines" +
                      (chunked ? ", chunked" : "") + (oldProfile ? ", old profile" : "") +
                      (quarantine ? ", quarantine" : "") + (pass ? ", stops after the pass" : "") +
-                     (tight ? ", tight" : "") + (resend ? "" : ", no resend") +
-                     (flush ? "" : ", no flush") + (versions ? "" : ", no versions") +
-                     (verify ? "" : ", no verify") +
+                     (draft ? ", draft" : "") + (replicas ? ", replicas" : "") +
+                     (checksums ? ", checksums" : "") + (tight ? ", tight" : "") +
+                     (resend ? "" : ", no resend") + (flush ? "" : ", no flush") +
+                     (versions ? "" : ", no versions") + (verify ? "" : ", no verify") +
                      (sameVersion ? ", the same version each time" : "");
-  text += number("wave", wave, 1) + number("min_healthy", minHealthy.value, 1) +
+  text += number("owners", owners, 0) + number("wave", wave, 1) +
+          number("min_healthy", minHealthy.value, 1) +
           number("buffer", static_cast<std::int64_t>(buffer), 20) + number("workers", workers, 1) +
           number("slow rank", slowRank, -1) + number("slow engine", slowEngine, -1) +
           number("other configuration", otherConfig, -1) + number("pushes", pushes, 1) +
@@ -168,7 +180,8 @@ std::string FaultPlan::text() const {
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const EngineStart& start = starts[i];
     text += "; e" + std::to_string(i) + " '" + start.label + "'" + (start.paused ? " paused" : "") +
-            (start.session ? " in session" : "") + (start.asleep ? " asleep" : "");
+            (start.session ? (start.draft ? " in a draft's session" : " in session") : "") +
+            (start.asleep ? " asleep" : "");
   }
   for (const Fault& fault : faults) {
     text += "\n    " + fault.text();
@@ -192,7 +205,9 @@ std::string FaultPlan::replay() const {
                                      : " --second " + std::string(faultName(second)) +
                                            " --second-k " + std::to_string(secondK)) +
          (oldProfile ? " --old-profile" : "") + (quarantine ? " --quarantine" : "") +
-         (chunked ? " --chunked" : "") + (pass ? " --pass" : "");
+         (chunked ? " --chunked" : "") + (pass ? " --pass" : "") + (draft ? " --draft" : "") +
+         (replicas ? " --replicas" : "") + (checksums ? " --checksums" : "") +
+         (owners == 0 ? "" : " --owners " + std::to_string(owners));
 }
 
 }  // namespace pushrod::sim

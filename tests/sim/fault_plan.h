@@ -51,9 +51,11 @@ enum class FaultKind : std::uint8_t {
   kStaleVote,      ///< vote: one rank is handed the record of the vote before
   kNoMemory,       ///< vote, prepare: one rank's first buffers cannot be had
   kPlaneStalls,    ///< plane: a put or flush takes long
+  kOtherValues,    ///< source: one rank's copy of a tensor holds other values
+  kCorrupt,        ///< engine, finish: a good answer, but it holds other values than it was sent
 };
 
-inline constexpr std::size_t kFaultKinds = 36;
+inline constexpr std::size_t kFaultKinds = 38;
 
 [[nodiscard]] std::string_view faultName(FaultKind kind);
 [[nodiscard]] std::optional<FaultKind> faultFromName(std::string_view name);
@@ -75,6 +77,7 @@ struct SeamCall {
   int push = 1;
   Phase phase = Phase::kIdle;  ///< rank 0's
   std::uint32_t attempt = 0;
+  bool draft = false;  ///< at the draft model
 };
 
 /// One fault of a run: what it waits for, what it does and for how long.
@@ -99,6 +102,7 @@ struct Fault {
 struct EngineStart {
   bool paused = false;
   bool session = false;  ///< left open, with a layer half loaded
+  bool draft = false;    ///< it is one of the draft model
   bool asleep = false;
   std::string label = "default";
 };
@@ -116,7 +120,13 @@ struct FaultPlan {
   bool quarantine = false;  ///< engines.on_loss: quarantine, with push.wave: 1
   bool chunked = false;     ///< transport shm: an update for each chunk, packed on two hosts
 
-  bool pass = false;  ///< push.stop: pass
+  bool pass = false;       ///< push.stop: pass
+  bool draft = false;      ///< every push carries the draft model as well
+  bool replicas = false;   ///< push.check_replicas: digest
+  bool checksums = false;  ///< push.verify: checksum
+  /// Who owns the tensors: 0 rank 0, over the plain stream; 1 the last rank; 2 rank 0 and the last,
+  /// a layer each; 3 the first three in turn.
+  int owners = 0;
 
   // Of random plans only.
   std::optional<std::uint64_t> seed{};  ///< what the plan was drawn from; also of the world's pace
@@ -142,6 +152,9 @@ struct FaultPlan {
   Duration pauseTakes{};
   std::vector<EngineStart> starts{};  ///< empty: all as usual
 
+  /// Whether an engine that holds other values than it was sent is always found out. Where it is
+  /// not, no such fault strikes.
+  [[nodiscard]] bool provesContent() const;
   /// The faults as the world counts them, those of a sweep included.
   [[nodiscard]] std::vector<Fault> list() const;
   /// Everything that was drawn, for people.

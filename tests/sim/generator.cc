@@ -179,6 +179,22 @@ void drawSwizzle(Random& random, FaultPlan& plan) {
   }
 }
 
+/// What a push carries and who sends it; over shm rank 0's host sends a target alone.
+void drawLoad(Random& random, FaultPlan& plan) {
+  plan.replicas = random.chance(20);
+  plan.checksums = random.chance(25);
+  const bool draft = random.chance(plan.oldProfile ? 5 : 35);
+  const int owners = random.chance(30) ? random.between(1, 3) : 0;
+  if (plan.chunked) {
+    return;
+  }
+  plan.draft = draft;
+  plan.owners = owners;
+  for (EngineStart& start : plan.starts) {
+    start.draft = draft && random.chance(50);
+  }
+}
+
 }  // namespace
 
 FaultPlan randomPlan(std::uint64_t seed) {
@@ -197,6 +213,13 @@ FaultPlan randomPlan(std::uint64_t seed) {
     plan.faults.push_back(drawFault(random, plan, plan.faults.empty()));
   }
   plan.pass = random.chance(15);
+  drawLoad(random, plan);
+  if (plan.provesContent() && random.chance(30)) {
+    Fault corrupt;
+    corrupt.kind = FaultKind::kCorrupt;
+    corrupt.nth = 1 + random.below(3);
+    plan.faults.push_back(corrupt);
+  }
   return plan;
 }
 

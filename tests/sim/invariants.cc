@@ -66,7 +66,7 @@ void Invariants::beginPush(int number, const std::string& version) {
 
 /// Whether the push must refuse an engine as it was found, or all.
 bool Invariants::mayRefuse() const {
-  return (plan_.verify && !plan_.versions) ||
+  return (plan_.verify && !plan_.versions) || (plan_.draft && plan_.oldProfile) ||
          std::any_of(
              before_.begin(), before_.end(), [](const Before& each) { return each.mayRefuse; });
 }
@@ -97,6 +97,10 @@ void Invariants::checkServing(std::size_t index) {
   const FakeEngine& engine = *engines_[index];
   if (!engine.whole()) {
     complain("promise 3: " + engine.name() + " generates from torn weights");
+    return;
+  }
+  if (engine.content() == kTorn) {
+    complain("promise 3: " + engine.name() + " generates with another push's draft model");
     return;
   }
   const bool moved =
@@ -223,8 +227,10 @@ void Invariants::checkEngines(const RankEnd& leader, const std::vector<FaultSite
         !sound_ || hits.size() > 1 || plan_.pushLimit > Duration::zero()
             ? !sound_ || plan_.tight || plan_.pushLimit > Duration::zero() ||
                   struckAt(hits, i, anyFault)
-            : std::any_of(hits.begin(), hits.end(), [](const FaultSite& hit) {
-                return silent(hit.fault.kind) || hit.fault.kind == FaultKind::kLost;
+            : std::any_of(hits.begin(), hits.end(), [this](const FaultSite& hit) {
+                // An engine that reads from a rank that was stopped answers nobody.
+                const bool reads = plan_.owners > 0 && hit.fault.kind == FaultKind::kRankStops;
+                return reads || silent(hit.fault.kind) || hit.fault.kind == FaultKind::kLost;
               });
     const bool foreign = before_[i].session && engine.starts() == before_[i].starts;
     // A rank that was stopped contacts no engine any more, not even to close.
@@ -272,6 +278,8 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
     case FaultKind::kKeepsLabel:
     case FaultKind::kAnswersEarly:
       return window;
+    case FaultKind::kCorrupt:
+      return window || !plan.provesContent();
     case FaultKind::kStopsReading:
       // Over shm it goes on reading much later, and nothing else can be asked of it until then.
       return window && !plan.chunked;
@@ -285,13 +293,22 @@ bool mustRecover(const FaultPlan& plan, const FaultSite& site) {
   }
 }
 
+/// Whether the ranks compare the copy that a fault made another; the end of a pass has none.
+bool Invariants::compared(const FaultSite& site) const {
+  const std::string end = ", tensor " + std::to_string(site.at.draft ? kDraftTensors : kTensors);
+  return plan_.replicas && plan_.ranks > 1 && !site.what.ends_with(end);
+}
+
 void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits) {
   const PushReport& report = leader.report;
   if (leader.gone || !leader.known || mayRefuse() || plan_.pushLimit > Duration::zero()) {
     return;
   }
-  const bool undisturbed = std::all_of(
-      hits.begin(), hits.end(), [](const FaultSite& hit) { return hit.fault.harmless(); });
+  const bool undisturbed = std::all_of(hits.begin(), hits.end(), [&](const FaultSite& hit) {
+    // What is sent is the same on all ranks here.
+    return hit.fault.harmless() || (hit.fault.kind == FaultKind::kOtherValues && !compared(hit)) ||
+           (hit.fault.kind == FaultKind::kCorrupt && !plan_.provesContent());
+  });
   // A stalled engine may use up its share of a limit that many have to share.
   const bool shares = plan_.quarantine && plan_.engines > 3;
   if (hits.empty() || (undisturbed && !plan_.tight && !shares)) {
@@ -308,6 +325,9 @@ void Invariants::checkOutcome(const RankEnd& leader, const std::vector<FaultSite
     return;
   }
   const FaultSite& site = hits.front();
+  if (site.fault.kind == FaultKind::kOtherValues && compared(site) && good(report)) {
+    complain("P25: the push is good though a rank's copy differed");
+  }
   // The first attempt's own label can be told from the second's by a marker only.
   if (plan_.marker == VersionMarker::kNever && site.phase >= Phase::kFinish) {
     return;

@@ -61,6 +61,7 @@ class Invariants {
   void checkLeftOut(std::size_t engine, const std::vector<FaultSite>& hits);
   void checkFailed(std::size_t engine, const std::vector<FaultSite>& hits, bool anyStart);
   void checkOutcome(const RankEnd& leader, const std::vector<FaultSite>& hits);
+  [[nodiscard]] bool compared(const FaultSite& site) const;
   [[nodiscard]] bool mayRefuse() const;
 
   std::vector<FakeEngine*> engines_;

@@ -48,13 +48,13 @@ void Agreements::end(std::size_t rank, Result result) {
 void Agreements::leave(std::size_t rank, const Status& reason) {
   left_[rank] = true;
   if (parts_[rank].here) {
-    end(rank, Result{reason, {}, {}});
+    end(rank, Result{reason, {}, {}, {}});
   }
   for (std::size_t other = 0; other < parts_.size(); ++other) {
     // Whoever waits for this rank hears the connection close; so does whoever comes later.
     if (parts_[other].here && !parts_[other].part.open) {
       left_[other] = true;
-      end(other, Result{Status(Code::kUnavailable, "a rank's connection closed"), {}, {}});
+      end(other, Result{Status(Code::kUnavailable, "a rank's connection closed"), {}, {}, {}});
     }
   }
 }
@@ -107,6 +107,9 @@ void Agreements::meetIfAll() {
     ballots.push_back(waiting.part.ballot);
   }
   Result result;
+  for (const Waiting& waiting : parts_) {
+    result.said.push_back(waiting.part.bytes);
+  }
   result.verdict = count(ballots);
   result.bytes = first.bytes;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -114,7 +117,7 @@ void Agreements::meetIfAll() {
       end(i, result);
     } else {
       left_[i] = true;
-      end(i, Result{Status(Code::kUnavailable, "the connection broke"), {}, {}});
+      end(i, Result{Status(Code::kUnavailable, "the connection broke"), {}, {}, {}});
     }
   }
   last_ = result;

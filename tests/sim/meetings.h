@@ -21,7 +21,8 @@ class Agreements {
   struct Result {
     Status status;
     Verdict verdict;
-    std::string bytes;
+    std::string bytes;              ///< rank 0's
+    std::vector<std::string> said;  ///< each rank's
   };
 
   using Done = std::function<void(Result)>;

@@ -12,14 +12,32 @@ namespace pushrod::sim {
 
 namespace {
 
-std::shared_ptr<const Manifest> manifestOf(const Shape& lastShape) {
-  Manifest manifest;
-  const char* const names[kTensors] = {"l0.q", "l0.k", "l1.q", "l1.k"};
-  for (const char* const name : names) {
-    manifest.tensors.push_back(TensorSpec{name, DType::kFloat32, Shape{2}, 0});
+/// Who owns the i-th tensor.
+int ownerOf(std::size_t i, const FaultPlan& plan) {
+  const int last = plan.ranks - 1;
+  switch (plan.owners) {
+    case 1:
+      return last;
+    case 2:
+      return i / kPerLayer % 2 == 0 ? 0 : last;
+    case 3:
+      return static_cast<int>(i) % std::min(plan.ranks, 3);
+    default:
+      return 0;
   }
-  manifest.tensors.back().shape = lastShape;
-  return std::make_shared<const Manifest>(std::move(manifest));
+}
+
+Manifest manifestOf(const std::vector<const char*>& names, const FaultPlan& plan) {
+  Manifest manifest;
+  for (const char* const name : names) {
+    const int owner = ownerOf(manifest.tensors.size(), plan);
+    manifest.tensors.push_back(TensorSpec{name, DType::kFloat32, Shape{2}, owner});
+  }
+  return manifest;
+}
+
+Manifest target(const FaultPlan& plan) {
+  return manifestOf({kTargetNames.begin(), kTargetNames.end()}, plan);
 }
 
 /// Limits as they are by default, or so short that some of what happens is longer.
@@ -42,13 +60,19 @@ void setLimits(TimeoutsConfig& limits, bool tight) {
 
 }  // namespace
 
-std::shared_ptr<const Manifest> theManifest() {
-  static const auto kManifest = manifestOf(Shape{2});
-  return kManifest;
+std::shared_ptr<const Manifest> theManifest(const FaultPlan& plan) {
+  return std::make_shared<const Manifest>(target(plan));
+}
+
+std::shared_ptr<const Manifest> theDraft(const FaultPlan& plan) {
+  return plan.draft ? std::make_shared<const Manifest>(manifestOf({"d0.q", "d0.k"}, plan))
+                    : nullptr;
 }
 
 std::shared_ptr<const Manifest> otherManifest() {
-  return manifestOf(Shape{2, 1});
+  Manifest manifest = target(FaultPlan());
+  manifest.tensors.back().shape = Shape{2, 1};
+  return std::make_shared<const Manifest>(std::move(manifest));
 }
 
 Config theConfig(const FaultPlan& plan) {
@@ -61,9 +85,12 @@ Config theConfig(const FaultPlan& plan) {
   config.engines.wake = plan.wake;
   config.push.resend = plan.resend;
   config.push.flush = plan.flush;
-  config.push.verify = plan.verify ? Verify::kVersion : Verify::kNone;
+  config.push.verify = !plan.verify                      ? Verify::kNone
+                       : plan.checksums && plan.versions ? Verify::kChecksum
+                                                         : Verify::kVersion;
   config.push.versionMarker = plan.marker;
   config.push.stop = plan.pass ? Stop::kPass : Stop::kChunk;
+  config.push.checkReplicas = plan.replicas ? CheckReplicas::kDigest : CheckReplicas::kOff;
   config.transport.kind = TransportKind::kTcp;
   // Steps of one tensor too many for a layer: a pass can break in the middle of one.
   config.transport.buffer = plan.buffer;

@@ -11,7 +11,9 @@
 namespace pushrod::sim {
 
 /// What every push of the simulation sends.
-[[nodiscard]] std::shared_ptr<const Manifest> theManifest();
+[[nodiscard]] std::shared_ptr<const Manifest> theManifest(const FaultPlan& plan);
+/// Its draft model; null: it carries none.
+[[nodiscard]] std::shared_ptr<const Manifest> theDraft(const FaultPlan& plan);
 /// What a rank declares that is not like the others.
 [[nodiscard]] std::shared_ptr<const Manifest> otherManifest();
 [[nodiscard]] Config theConfig(const FaultPlan& plan);

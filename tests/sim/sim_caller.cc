@@ -44,7 +44,11 @@ void SimCaller::begin(const CallerRequest& request, const Done& done) {
       gather(request, done);
       return;
     default:
-      plane(request, done);
+      if (request.exchange) {
+        exchange(request, {}, done);
+      } else {
+        plane(request, done);
+      }
       return;
   }
 }
@@ -59,14 +63,18 @@ void SimCaller::meet(const CallerRequest& request, const Done& done) {
   part.ballot = request.ballot;
   part.bytes = request.bytes;
   const Fault fault = world_.fault(Seam::kVote, request.kind, request.key.toString());
-  part.done = [this, done, noMemory = fault.kind == FaultKind::kNoMemory](
+  part.done = [this, request, done, noMemory = fault.kind == FaultKind::kNoMemory](
                   const Agreements::Result& met) {
     CallerResult result;
     result.prepared = noMemory ? Status(Code::kInternal, "no memory for its buffers") : Status();
     result.status = met.status;
     result.verdict = met.verdict;
     result.bytes = met.bytes;
-    finish(done, std::move(result));
+    if (met.status.ok() && request.exchange) {
+      exchange(request, std::move(result), done);
+    } else {
+      finish(done, std::move(result));
+    }
   };
   if (world_.plane != nullptr && world_.plane->leaving() && request.kind == ActionKind::kVote) {
     world_.complain("promise 7: rank 0 votes before its bytes have left");
@@ -80,10 +88,60 @@ void SimCaller::meet(const CallerRequest& request, const Done& done) {
   }
 }
 
+void SimCaller::collective(const CallerRequest& request,
+                           std::uint32_t step,
+                           std::string bytes,
+                           std::function<void(const Agreements::Result&)> done) {
+  Agreements::Part part;
+  part.key = request.key;
+  part.key.step |= step;
+  part.bytes = std::move(bytes);
+  part.done = std::move(done);
+  const Fault fault = world_.fault(Seam::kVote, request.kind, part.key.toString());
+  if (!world_.executor.dead()) {
+    world_.agreements.enter(world_.rank,
+                            std::move(part),
+                            request.deadline,
+                            fault.kind == FaultKind::kVerdictLost ? Agreements::Trouble::kLost
+                                                                  : Agreements::Trouble::kNone);
+  }
+}
+
+/// As the product's caller does it: rank 0's invitation to all, then every rank's answer to rank 0.
+void SimCaller::exchange(const CallerRequest& request, CallerResult result, const Done& done) {
+  constexpr std::uint32_t kInviting = std::uint32_t{1} << 30U;
+  constexpr std::uint32_t kAnswering = std::uint32_t{1} << 31U;
+  result.exchange = true;
+  const auto answered = [this, done](CallerResult told, const Agreements::Result& met) {
+    told.status = met.status;
+    told.answers = world_.rank == 0 ? met.said : std::vector<std::string>();
+    finish(done, std::move(told));
+  };
+  collective(request,
+             kInviting,
+             request.invitation,
+             [this, request, result, done, answered](const Agreements::Result& met) {
+               CallerResult told = result;
+               told.status = met.status;
+               if (!met.status.ok()) {
+                 finish(done, std::move(told));
+                 return;
+               }
+               told.invitation = met.bytes;
+               collective(
+                   request,
+                   kAnswering,
+                   world_.owned->join(met.bytes),
+                   [told, answered](const Agreements::Result& next) { answered(told, next); });
+             });
+}
+
 void SimCaller::gather(const CallerRequest& request, const Done& done) {
   if (request.kind == ActionKind::kSourceBegin) {
     index_ = 0;
-    planeBegun_ = world_.plane != nullptr ? world_.plane->begin(*world_.manifest) : Status();
+    pass_ = request.manifest;
+    hashes_ = request.hashes;
+    planeBegun_ = world_.plane != nullptr ? world_.plane->begin(*pass_) : Status();
   }
   const std::string name = std::string(actionName(request.kind)) + " " + request.key.toString() +
                            ", tensor " + std::to_string(index_);
@@ -102,10 +160,12 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
   const Gathers::Way way = fault == FaultKind::kThrows ? Gathers::Way::kThrows
                            : hangs                     ? Gathers::Way::kHangs
                                                        : Gathers::Way::kJoins;
-  // The step is no part of a gather's name: steps are ours, not the trainer's.
+  // The step is no part of a gather's name: steps are ours, not the trainer's. Nor is the tensor of
+  // any but the next one's: a rank that was stopped before its pass began recovers with the others.
   const std::string common =
       std::string(actionName(request.kind)) + " push " + std::to_string(request.key.epoch) +
-      ", attempt " + std::to_string(request.key.attempt) + ", tensor " + std::to_string(index_);
+      ", attempt " + std::to_string(request.key.attempt) +
+      (next ? ", tensor " + std::to_string(index_) : "") + (request.draft ? " of the draft" : "");
   const bool other = next && fault == FaultKind::kMismatch;
   world_.gathers.enter(
       world_.rank,
@@ -117,10 +177,13 @@ void SimCaller::gather(const CallerRequest& request, const Done& done) {
         result.status = status;
         if (status.ok() && kind == ActionKind::kSourceManifest) {
           result.manifest = fault == FaultKind::kOtherManifest ? otherManifest() : world_.manifest;
+          result.draftManifest = world_.draft;
         }
         if (status.ok() && kind == ActionKind::kSourceNext) {
-          result.end = index_ == kTensors;
+          result.end = index_ == pass_->tensors.size();
           index_ += result.end ? 0 : 1;
+          // All ranks gather the same values.
+          result.copy = index_ + (fault == FaultKind::kOtherValues ? 1 : 0);
           if (other) {
             result.end = false;
             result.mismatch = Status(Code::kDataMismatch, "another tensor than declared");
@@ -169,9 +232,25 @@ void SimCaller::carry(const CallerRequest& request, const Done& done) {
       world_.plane->putLater(index_ - 1, push_, request.deadline, ended);
       return;
     default:
-      world_.plane->flushLater(request.deadline, ended);
+      world_.plane->flushLater(request.deadline, [this, done](const Status& status) {
+        CallerResult result;
+        result.status = status;
+        result.digests = status.ok() && hashes_ ? digests() : nullptr;
+        finish(done, std::move(result));
+      });
       return;
   }
+}
+
+/// Of what this rank put into its own stream.
+std::shared_ptr<const common::ContentDigests> SimCaller::digests() const {
+  common::ContentDigests sent;
+  for (const TensorSpec& tensor : pass_->tensors) {
+    if (tensor.owner == world_.rank) {
+      sent[tensor.name] = {digestOf(push_), tensor.dtype};
+    }
+  }
+  return std::make_shared<const common::ContentDigests>(std::move(sent));
 }
 
 }  // namespace pushrod::sim

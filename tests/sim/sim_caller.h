@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "orchestrator/driver/caller.h"
 #include "tests/sim/fault_plan.h"
 #include "tests/sim/meetings.h"
 #include "tests/sim/rank_executor.h"
 #include "tests/sim/sim_plane.h"
+#include "transports/owned_streams.h"
 
 namespace pushrod::sim {
 
@@ -20,8 +22,10 @@ struct CallerWorld {
   int slowness = 1;
   Agreements& agreements;
   Gathers& gathers;
-  SimPlane* plane = nullptr;  ///< of ranks that send
+  SimPlane* plane = nullptr;                  ///< of ranks that send
+  transports::OwnedStreams* owned = nullptr;  ///< where several ranks send
   std::shared_ptr<const Manifest> manifest;
+  std::shared_ptr<const Manifest> draft;  ///< null: pushes carry none
   /// Counts a seam call and returns the fault that happens at it.
   std::function<Fault(Seam, orchestrator::ActionKind, const std::string&)> fault;
   Complain complain;
@@ -55,14 +59,24 @@ class SimCaller final : public orchestrator::Caller {
  private:
   void begin(const orchestrator::CallerRequest& request, const Done& done);
   void meet(const orchestrator::CallerRequest& request, const Done& done);
+  void collective(const orchestrator::CallerRequest& request,
+                  std::uint32_t step,
+                  std::string bytes,
+                  std::function<void(const Agreements::Result&)> done);
+  void exchange(const orchestrator::CallerRequest& request,
+                orchestrator::CallerResult result,
+                const Done& done);
   void gather(const orchestrator::CallerRequest& request, const Done& done);
   void plane(const orchestrator::CallerRequest& request, const Done& done);
   void carry(const orchestrator::CallerRequest& request, const Done& done);
   void finish(const Done& done, orchestrator::CallerResult result);
+  [[nodiscard]] std::shared_ptr<const common::ContentDigests> digests() const;
 
   CallerWorld world_;
   int push_ = 0;
+  std::shared_ptr<const Manifest> pass_;
   std::size_t index_ = 0;  ///< tensors gathered in this pass
+  bool hashes_ = false;    ///< of this pass
   Status planeBegun_;      ///< as in the product's caller
 };
 

@@ -32,7 +32,10 @@ struct Wish {
 constexpr const char* kUsage =
     "pushrod_sim --ranks N --engines N --kind KIND --k N [--victim N] [--second KIND --second-k "
     "N]\n"
-    "            [--old-profile] [--quarantine] [--chunked] [--pass]\n"
+    "            [--old-profile] [--quarantine] [--chunked] [--pass] [--draft] [--replicas] "
+    "[--checksums] "
+    "[--owners "
+    "N]\n"
     "pushrod_sim --seed N [--keep I,J | none] [--ranks N] [--engines N]\n"
     "pushrod_sim --seeds A..B [--jobs N]\n";
 
@@ -55,6 +58,9 @@ bool takeSwitch(Wish& wish, std::string_view flag) {
                       : flag == "--quarantine" ? &wish.plan.quarantine
                       : flag == "--chunked"    ? &wish.plan.chunked
                       : flag == "--pass"       ? &wish.plan.pass
+                      : flag == "--draft"      ? &wish.plan.draft
+                      : flag == "--replicas"   ? &wish.plan.replicas
+                      : flag == "--checksums"  ? &wish.plan.checksums
                                                : nullptr;
   if (found != nullptr) {
     *found = true;
@@ -71,6 +77,8 @@ bool takeValue(Wish& wish, std::string_view flag, std::string_view value) {
     wish.plan.k = number(value);
   } else if (flag == "--second-k") {
     wish.plan.secondK = number(value);
+  } else if (flag == "--owners") {
+    wish.plan.owners = static_cast<int>(number(value));
   } else if (flag == "--victim") {
     wish.plan.victim = static_cast<int>(number(value));
   } else if (flag == "--seed") {

@@ -19,24 +19,39 @@ Status onlyLater() {
 
 Result<std::vector<std::string>> SimPlane::announce(const ChannelSpec& spec) {
   ++channel_;
+  std::vector<std::string> names;
+  for (const PlaneEngine& member : spec.engines) {
+    names.push_back(member.name);
+  }
+  join(names);
+  return std::vector<std::string>(spec.engines.size(), std::to_string(channel_) + " 1");
+}
+
+void SimPlane::listen(std::uint64_t channel, int source, const std::vector<std::string>& engines) {
+  channel_ = channel;
+  source_ = source;
+  join(engines);
+}
+
+void SimPlane::join(const std::vector<std::string>& engines) {
   announced_ = true;
   open_ = false;
   gone_.reset();
   interrupted_ = Status();
   members_.clear();
-  for (const PlaneEngine& member : spec.engines) {
+  for (const std::string& name : engines) {
     members_.push_back(*std::find_if(engines_.begin(), engines_.end(), [&](const auto* engine) {
-      return engine->name() == member.name;
+      return engine->name() == name;
     }));
   }
   bytes_.assign(members_.size(), 0);
-  return std::vector<std::string>(spec.engines.size(), std::to_string(channel_));
 }
 
 bool SimPlane::ready() const {
-  return open_ && std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
-           return engine->joined(channel_);
-         });
+  return open_ && (!isSource() ||
+                   std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
+                     return engine->joined(channel_);
+                   }));
 }
 
 Status SimPlane::open(Deadline) {
@@ -55,9 +70,14 @@ Result<std::string> SimPlane::updateInfo(const Manifest&) {
   return std::string("{}");
 }
 
-Status SimPlane::begin(const Manifest&) {
+Status SimPlane::begin(const Manifest& manifest) {
   interrupted_ = Status();
   bytes_.assign(members_.size(), 0);
+  if (rank_) {
+    runs_ = transports::ownerRuns(manifest);
+    run_ = 0;
+    return Status();
+  }
   if (chunks_ != nullptr) {
     // Nothing is connected, and on other ranks nothing is opened.
     chunks_->begin();
@@ -111,14 +131,17 @@ void SimPlane::end(const Status& status) {
 void SimPlane::openLater(Deadline deadline, Done done) {
   wait({"open",
         [this] {
-          return std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
-            return engine->joined(channel_);
-          });
+          return !isSource() ||
+                 std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
+                   return engine->joined(channel_);
+                 });
         },
         [this] {
           open_ = true;
           for (FakeEngine* engine : members_) {
-            engine->channelOpen(channel_);
+            if (isSource()) {
+              engine->channelOpen(channel_, source_);
+            }
           }
         },
         std::move(done)},
@@ -129,12 +152,18 @@ void SimPlane::putLater(std::size_t tensor, int content, Deadline deadline, Done
   if (chunks_ != nullptr) {
     chunks_->write(tensor, content);
     wait({"put", [this] { return chunks_->mayGoOn(); }, [] {}, std::move(done)}, deadline);
-    return;
+  } else if (rank_) {
+    putInRun(tensor, content, deadline, std::move(done));
+  } else {
+    send(tensor, content, deadline, std::move(done));
   }
+}
+
+void SimPlane::send(std::size_t tensor, int content, Deadline deadline, Done done) {
   wait({"put",
         [this] {
           return std::all_of(members_.begin(), members_.end(), [this](const FakeEngine* engine) {
-            return engine->reading(channel_);
+            return engine->reading(channel_, source_);
           });
         },
         [this, tensor, content] {
@@ -147,14 +176,64 @@ void SimPlane::putLater(std::size_t tensor, int content, Deadline deadline, Done
        deadline);
 }
 
+void SimPlane::putInRun(std::size_t tensor, int content, Deadline deadline, Done done) {
+  const transports::OwnerRun run = runs_[run_];
+  // The last run ends with the pass.
+  if (tensor + 1 == run.end && run_ + 1 < runs_.size()) {
+    done = [this, deadline, done = std::move(done)](const Status& status) {
+      if (status.ok()) {
+        endRun(deadline, done);
+      } else {
+        done(status);
+      }
+    };
+  }
+  if (run.owner == *rank_) {
+    send(tensor, content, deadline, std::move(done));
+  } else {
+    wait({"put", [] { return true; }, [] {}, std::move(done)}, deadline);
+  }
+}
+
+/// Rank 0 waits for every engine's answer, so that no source sends while another's is read.
+void SimPlane::endRun(Deadline deadline, Done done) {
+  const std::size_t wanted = ++run_;
+  wait({"answers",
+        [this, wanted] {
+          return *rank_ != 0 ||
+                 std::all_of(answers_.begin(), answers_.end(), [wanted](const auto& each) {
+                   return each.second >= wanted;
+                 });
+        },
+        [] {},
+        std::move(done)},
+       deadline);
+}
+
+void SimPlane::expect(const std::vector<std::string>& engines) {
+  answers_.clear();
+  for (const std::string& engine : engines) {
+    answers_[engine] = 0;
+  }
+}
+
+void SimPlane::answered(const std::string& engine, std::size_t runs) {
+  answers_[engine] = runs;
+  look();
+}
+
 void SimPlane::flushLater(Deadline deadline, Done done) {
+  if (rank_ && run_ < runs_.size()) {
+    endRun(deadline, std::move(done));
+    return;
+  }
   wait({"flush", [] { return true; }, [] {}, std::move(done)}, deadline);
 }
 
 void SimPlane::engineGone(std::size_t engine) {
-  const bool member =
-      std::find(members_.begin(), members_.end(), engines_[engine]) != members_.end();
-  if (!announced_ || !member || chunks_ != nullptr) {
+  // Before its first channel it knows no engine.
+  if (!announced_ || chunks_ != nullptr || !isSource() ||
+      std::find(members_.begin(), members_.end(), engines_[engine]) == members_.end()) {
     return;
   }
   gone_ = engine;
@@ -177,7 +256,9 @@ void SimPlane::abort(const Status&) noexcept {
   announced_ = false;
   open_ = false;
   for (FakeEngine* engine : members_) {
-    engine->channelDied(channel_);
+    if (isSource()) {
+      engine->channelDied(channel_, source_);
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <pushrod/data_plane.h>
@@ -10,6 +12,7 @@
 
 #include "tests/sim/fake_engine.h"
 #include "tests/sim/sim_chunks.h"
+#include "transports/owner_runs.h"
 
 namespace pushrod::sim {
 
@@ -32,6 +35,22 @@ class SimPlane final : public DataPlane {
         engines_(std::move(engines)),
         chunks_(chunks),
         channel_(first) {}
+
+  // One source of several (SimSource): a tensor is sent by the rank that owns it.
+
+  /// From now on it is rank `rank`'s own.
+  void ownedBy(int rank) { rank_ = rank; }
+
+  std::uint64_t nextChannel() { return ++channel_; }
+
+  /// Waits for the engines that are told of the channel; `source`: its place among the channel's
+  /// sources, -1: it is none.
+  void listen(std::uint64_t channel, int source, const std::vector<std::string>& engines);
+
+  [[nodiscard]] bool isSource() const { return !rank_ || source_ >= 0; }
+
+  void expect(const std::vector<std::string>& engines);
+  void answered(const std::string& engine, std::size_t runs);
 
   void openLater(Deadline deadline, Done done);
   void putLater(std::size_t tensor, int content, Deadline deadline, Done done);
@@ -89,8 +108,12 @@ class SimPlane final : public DataPlane {
     Executor::TimerId timer = 0;
   };
 
+  void join(const std::vector<std::string>& engines);
   void wait(Wait wait, Deadline deadline);
   void end(const Status& status);
+  void send(std::size_t tensor, int content, Deadline deadline, Done done);
+  void putInRun(std::size_t tensor, int content, Deadline deadline, Done done);
+  void endRun(Deadline deadline, Done done);
   [[nodiscard]] Status gone() const;
 
   Executor& executor_;
@@ -107,6 +130,12 @@ class SimPlane final : public DataPlane {
   Status interrupted_;
   std::optional<Wait> wait_;
   int leaving_ = 0;
+
+  std::optional<int> rank_;  ///< with several sources
+  int source_ = 0;           ///< its place among them, -1: none
+  std::vector<transports::OwnerRun> runs_;
+  std::size_t run_ = 0;
+  std::map<std::string, std::size_t> answers_;  ///< on rank 0: runs that engines have answered
 };
 
 }  // namespace pushrod::sim

@@ -65,6 +65,10 @@ SweepResult runSweep(const Sweep& sweep) {
   plan.quarantine = sweep.quarantine;
   plan.chunked = sweep.chunked;
   plan.pass = sweep.pass;
+  plan.draft = sweep.draft;
+  plan.replicas = sweep.replicas;
+  plan.checksums = sweep.checksums;
+  plan.owners = sweep.owners;
   (void)runOne(plan, result);
   for (const FaultKind kind : sweep.kinds) {
     plan.kind = kind;
@@ -85,7 +89,8 @@ std::string classOf(const SeamCall& call) {
   return std::to_string(static_cast<int>(call.seam)) + "," +
          std::to_string(std::min(call.rank, 2)) + "," +
          std::string(call.call ? callName(*call.call) : call.what) + "," +
-         std::string(phaseName(call.phase)) + "," + std::to_string(call.attempt);
+         std::string(phaseName(call.phase)) + (call.draft ? " of the draft," : ",") +
+         std::to_string(call.attempt);
 }
 
 /// For a fault of this kind, counted from the call `from` on: which call is the first of each
@@ -125,6 +130,8 @@ SweepResult runPairsOfClasses(const Sweep& sweep) {
   plan.oldProfile = sweep.oldProfile;
   plan.quarantine = sweep.quarantine;
   plan.chunked = sweep.chunked;
+  plan.draft = sweep.draft;
+  plan.owners = sweep.owners;
   const std::vector<SeamCall> calls = withCalls(plan).calls;
   std::uint64_t pair = 0;
   for (const FaultKind kind : sweep.kinds) {

@@ -20,6 +20,10 @@ struct Sweep {
   bool quarantine = false;
   bool chunked = false;
   bool pass = false;
+  bool draft = false;
+  bool replicas = false;
+  bool checksums = false;
+  int owners = 0;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
 };

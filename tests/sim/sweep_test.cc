@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/fsm/push_table.h"
-#include "tests/sim/generator.h"
 
 namespace pushrod::sim {
 namespace {
@@ -20,6 +19,10 @@ struct Shape {
   bool quarantine = false;
   bool chunked = false;
   bool pass = false;
+  bool draft = false;
+  bool replicas = false;
+  bool checksums = false;
+  int owners = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -64,6 +67,10 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.quarantine = shape.quarantine;
   sweep.chunked = shape.chunked;
   sweep.pass = shape.pass;
+  sweep.draft = shape.draft;
+  sweep.replicas = shape.replicas;
+  sweep.checksums = shape.checksums;
+  sweep.owners = shape.owners;
   sweep.stride = strideOf(shape) * share();
   const SweepResult result = runSweep(sweep);
   for (const std::string& failure : result.failures) {
@@ -156,6 +163,21 @@ INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](
   return nameOf(each.param);
 });
 
+/// Pushes with a draft model, with several owners, and with both.
+void addLoads(std::vector<Shape>& list, FaultKind kind) {
+  list.push_back({.ranks = 1, .engines = 1, .kind = kind, .draft = true});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .draft = true, .replicas = true});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .checksums = true});
+  list.push_back({.ranks = 3, .engines = 2, .kind = kind, .quarantine = true, .draft = true});
+  list.push_back({.ranks = 2, .engines = 1, .kind = kind, .pass = true, .draft = true});
+  list.push_back({.ranks = 2, .engines = 1, .kind = kind, .owners = 1});
+  list.push_back({.ranks = 2, .engines = 2, .kind = kind, .oldProfile = true, .owners = 2});
+  list.push_back({.ranks = 4, .engines = 2, .kind = kind, .quarantine = true, .owners = 3});
+  list.push_back({.ranks = 3, .engines = 2, .kind = kind, .draft = true, .owners = 2});
+  list.push_back(
+      {.ranks = 3, .engines = 1, .kind = kind, .pass = true, .draft = true, .owners = 3});
+}
+
 std::vector<Shape> shapes() {
   std::vector<Shape> list;
   for (int ranks = 1; ranks <= 4; ++ranks) {
@@ -177,6 +199,7 @@ std::vector<Shape> shapes() {
     list.push_back(Shape{2, 2, kind, false, false, false, true});
     list.push_back(Shape{3, 2, kind, true, true, false, true});
     list.push_back(Shape{2, 2, kind, false, false, true, true});
+    addLoads(list, kind);
   }
   return list;
 }
@@ -215,12 +238,38 @@ TEST(Regression, PlansThatOnceFailed) {
   }
 }
 
-// Seeds that once broke a promise, as long as they draw the same.
-TEST(Regression, SeedsThatOnceFailed) {
-  for (const std::uint64_t seed : {6448U, 53969U}) {
-    const FaultPlan plan = randomPlan(seed);
+// An engine that waits for its next chunk when another refuses: our end of that wait is no fault of
+// its own. With one engine refusing, the others carry the push on.
+TEST(Regression, AWaitForAChunkThatWeEndedIsNoRefusal) {
+  for (std::uint64_t pace = 1; pace <= 200; ++pace) {
+    FaultPlan plan{1, 2};
+    plan.seed = pace;
+    plan.chunked = true;
+    plan.quarantine = true;
+    plan.buffer = 1000;
+    plan.slowRank = 0;
+    plan.verify = false;
+    Fault refused;
+    refused.kind = FaultKind::k4xx;
+    refused.call = CallKind::kUpdate;
+    refused.where = 1;
+    plan.faults = {refused};
     for (const std::string& broken : simulate(plan).broken) {
-      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+      ADD_FAILURE() << broken << "\n  at pace " << pace << ": " << plan.text();
+    }
+  }
+}
+
+// The push's limit may pass at any moment, also in the last one of a resume.
+TEST(Regression, ThePushLimitMayPassInAnyMillisecond) {
+  for (const bool quarantine : {false, true}) {
+    for (int limit = 1; limit <= 600; ++limit) {
+      FaultPlan plan{2, 2};
+      plan.quarantine = quarantine;
+      plan.pushLimit = Duration(limit);
+      for (const std::string& broken : simulate(plan).broken) {
+        ADD_FAILURE() << broken << "\n  after " << limit << " ms: " << plan.text();
+      }
     }
   }
 }
@@ -245,6 +294,34 @@ TEST(StopPass, APassThatFailsInTheMiddleReachesItsEnd) {
     }
   }
   EXPECT_GE(passes, 4);
+}
+
+// P22: an engine that holds other values than it was sent is found out by its checksums and sent to
+// again.
+TEST(Checksums, OtherValuesAreFoundOutAndSentAgain) {
+  FaultPlan plan{2, 2, FaultKind::kCorrupt, 1};
+  plan.checksums = true;
+  ASSERT_TRUE(plan.provesContent());
+  int struck = 0;
+  for (; plan.k < 400; ++plan.k) {
+    const Outcome outcome = simulate(plan);
+    for (const std::string& broken : outcome.broken) {
+      ADD_FAILURE() << broken << "\n  repeat: " << plan.replay();
+    }
+    if (!outcome.hit) {
+      break;
+    }
+    const PushReport& report = outcome.first.front().report;
+    if (outcome.hitIn == Phase::kFinish) {
+      ++struck;
+      EXPECT_EQ(report.outcome, PushOutcome::kRecovered) << plan.replay();
+      EXPECT_EQ(report.firstCause.code(), Code::kDataMismatch) << plan.replay();
+    }
+    for (const EngineReport& engine : report.engines) {
+      EXPECT_EQ(engine.content, "proved") << plan.replay();
+    }
+  }
+  EXPECT_EQ(struck, 2);
 }
 
 // The sweep would prove nothing if it left nobody out: an engine that dies in any phase is, and the
@@ -287,6 +364,10 @@ INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](co
   name += each.param.oldProfile ? "_old" : "";
   name += each.param.quarantine ? "_quarantine" : "";
   name += each.param.pass ? "_pass" : "";
+  name += each.param.draft ? "_draft" : "";
+  name += each.param.replicas ? "_replicas" : "";
+  name += each.param.checksums ? "_checksums" : "";
+  name += each.param.owners > 0 ? "_owners" + std::to_string(each.param.owners) : "";
   return each.param.chunked ? name + "_chunked" : name;
 });
 

@@ -69,6 +69,7 @@ Fault World::seam(const SeamCall& call, const std::string& what) {
   at.phase = phase();
   const auto& driver = jobs_.back()->ranks.front()->driver;
   at.attempt = driver == nullptr ? 0 : driver->state().attempt;
+  at.draft = driver != nullptr && driver->state().draft;
   if (options_.keepCalls && pushes_ == 1) {
     calls_.push_back(at);
   }
@@ -99,8 +100,8 @@ void World::kill(Job& job, int victim) {
   job.ranks[static_cast<std::size_t>(victim)]->executor.die();
   job.agreements->die(victim);
   job.links->died(victim);
-  if (victim == 0) {
-    job.plane->abort(Status(Code::kAborted, "the sender died"));
+  if (SimPlane* plane = job.planeOf(victim); plane != nullptr) {
+    plane->abort(Status(Code::kAborted, "the sender died"));
   }
 }
 
@@ -150,13 +151,15 @@ void World::loop() {
   // A rank that does not run, or whose source hangs, ends when it can (a short limit is then over).
   const Duration blocked = options_.plan.pushLimit > Duration::zero() ? kLongRest : kSlack;
   const TimePoint latest = executor_.now() + config_.timeouts.push + blocked;
-  SimPlane& plane = *jobs_.back()->plane;
+  const auto& planes = jobs_.back()->planes;
   for (std::size_t i = 0; !allEnded(); ++i) {
     if (!executor_.step()) {
       reportHang("nothing left to happen");
       return;
     }
-    plane.look();
+    for (const auto& plane : planes) {
+      plane->look();
+    }
     invariants_->check(phase());
     if (i == kMostEvents || executor_.now() > latest) {
       reportHang(i == kMostEvents ? "endless events" : "past timeouts.push");

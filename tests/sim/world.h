@@ -79,7 +79,9 @@ class World final {
   // What there is (world_job.cc).
   void buildEngines();
   void beginJob();
+  [[nodiscard]] std::vector<FakeEngine*> enginesThere() const;
   void buildMemories(Job& job);
+  void buildSources(Job& job);
   void buildRanks(Job& job);
   void buildClients(Job& job);
   std::unique_ptr<orchestrator::Caller> buildCaller(Job& job, RankProcess& rank);

@@ -46,15 +46,16 @@ void World::buildEngines() {
     setup.name = "e" + std::to_string(i);
     setup.oldProfile = plan.oldProfile;
     setup.versions = plan.versions;
+    setup.draft = plan.draft;
+    setup.corruptible = plan.provesContent();
     setup.workers = plan.workers;
     setup.slowness = i == plan.slowEngine ? kSlow : 1;
     setup.pauseTakes = plan.pauseTakes;
     engines_.push_back(std::make_unique<FakeEngine>(executor_, pace_, std::move(setup), complain));
     plain.push_back(engines_.back().get());
     plain.back()->dialBy([this](std::uint64_t channel) {
-      return std::any_of(jobs_.begin(), jobs_.end(), [channel](const auto& job) {
-        return job->plane->carries(channel);
-      });
+      return std::any_of(
+          jobs_.begin(), jobs_.end(), [channel](const auto& job) { return job->carries(channel); });
     });
     if (static_cast<std::size_t>(i) < plan.starts.size()) {
       plain.back()->find(plan.starts[static_cast<std::size_t>(i)]);
@@ -76,18 +77,26 @@ void World::beginJob() {
   job.gathers =
       std::make_unique<Gathers>(executor_, pace_, plan.ranks, limits.gather + kWatchdog, complain);
   buildMemories(job);
+  if (plan.owners > 0) {
+    buildSources(job);
+  }
   buildRanks(job);
   buildClients(job);
   job.ledgers.resize(engines_.size());
   job.known.resize(engines_.size());
 }
 
-/// Every other engine lives on rank 1's host, where there is a rank 1.
-void World::buildMemories(Job& job) {
+std::vector<FakeEngine*> World::enginesThere() const {
   std::vector<FakeEngine*> engines;
   for (const auto& engine : engines_) {
     engines.push_back(engine.get());
   }
+  return engines;
+}
+
+/// Every other engine lives on rank 1's host, where there is a rank 1.
+void World::buildMemories(Job& job) {
+  const std::vector<FakeEngine*> engines = enginesThere();
   const std::uint64_t first = static_cast<std::uint64_t>(jobs_.size()) << kChannelBits;
   const int packers = options_.plan.chunked ? std::min(options_.plan.ranks, 2) : 0;
   for (int i = 0; i < packers; ++i) {
@@ -98,13 +107,41 @@ void World::buildMemories(Job& job) {
     const SimChunks* const memory = job.memories[i % job.memories.size()].get();
     engines[i]->readFrom([memory](std::size_t tensor) { return memory->read(tensor); });
   }
-  job.plane = std::make_unique<SimPlane>(
-      executor_, pace_, engines, packers > 0 ? job.memories.front().get() : nullptr, first);
-  job.plane->keepWhenAborted(options_.without.rebuild);
+  job.planes.push_back(std::make_unique<SimPlane>(
+      executor_, pace_, engines, packers > 0 ? job.memories.front().get() : nullptr, first));
+  job.planes.front()->keepWhenAborted(options_.without.rebuild);
   if (packers > 1) {
-    job.packer = std::make_unique<SimPlane>(
-        executor_, pace_, std::vector<FakeEngine*>(), job.memories[1].get(), first);
+    job.planes.push_back(std::make_unique<SimPlane>(
+        executor_, pace_, std::vector<FakeEngine*>(), job.memories[1].get(), first));
   }
+}
+
+/// Every rank has a part in a channel of several sources, whether it owns tensors or not.
+void World::buildSources(Job& job) {
+  const std::uint64_t first = static_cast<std::uint64_t>(jobs_.size()) << kChannelBits;
+  for (int rank = 0; rank < options_.plan.ranks; ++rank) {
+    if (rank > 0) {
+      job.planes.push_back(
+          std::make_unique<SimPlane>(executor_, pace_, enginesThere(), nullptr, first));
+    }
+    SimPlane& plane = *job.planes.back();
+    plane.ownedBy(rank);
+    job.sources.push_back(std::make_unique<SimSource>(rank, plane, options_.plan.buffer));
+  }
+}
+
+bool World::Job::carries(std::uint64_t channel) const {
+  if (sources.empty()) {
+    return planes.front()->carries(channel);
+  }
+  bool any = false;
+  for (const auto& plane : planes) {
+    if (plane->isSource() && !plane->carries(channel)) {
+      return false;
+    }
+    any = any || plane->isSource();
+  }
+  return any;
 }
 
 std::unique_ptr<orchestrator::Caller> World::buildCaller(Job& job, RankProcess& rank) {
@@ -117,7 +154,9 @@ std::unique_ptr<orchestrator::Caller> World::buildCaller(Job& job, RankProcess& 
       *job.agreements,
       *job.gathers,
       job.planeOf(number),
-      theManifest(),
+      job.sourceOf(number),
+      theManifest(options_.plan),
+      theDraft(options_.plan),
       [this, number](Seam where, orchestrator::ActionKind action, const std::string& what) {
         SeamCall call;
         call.seam = where;
@@ -157,7 +196,9 @@ void World::buildClients(Job& job) {
                             },
                             [this, i, &job](bool forEver) {
                               engines_[i]->crash(forEver);
-                              job.plane->engineGone(i);
+                              for (const auto& plane : job.planes) {
+                                plane->engineGone(i);
+                              }
                             },
                             [this](const std::string& text) { invariants_->complain(text); },
                             options_.without.callIds};
@@ -202,6 +243,7 @@ void World::start(RankProcess& rank) {
   push.version = version();
   push.marker = "pushrod-sim-" + std::to_string(pushes_);
   push.agreement = odd ? "something else" : "the same";
+  push.draft = options_.plan.draft;
   push.compareAgreement = [](std::string_view, std::string_view) { return "it differs"; };
   if (rank.rank == 0) {
     push.engines = slots();
@@ -219,7 +261,8 @@ void World::start(RankProcess& rank) {
                     config_,
                     who,
                     job.planeOf(rank.rank),
-                    leads ? job.memories.front().get() : nullptr};
+                    leads ? job.memories.front().get() : nullptr,
+                    job.sourceOf(rank.rank)};
   rank.driver = std::make_unique<PushDriver>(
       parts, std::move(push), [this, &rank](PushDriver::Ending ending) {
         ended(rank, std::move(ending));
@@ -260,7 +303,8 @@ void World::reportHang(const std::string& why) {
     text += "; rank " + std::to_string(rank->rank) + " in " + std::string(phaseName(state.phase)) +
             "/" + std::string(orchestrator::stageName(state.stage)) + " waits for " +
             job.agreements->waitsFor(rank->rank) + job.gathers->waitsFor(rank->rank) +
-            (rank->rank == 0 ? job.plane->waitsFor() : "") + (state.goalBusy ? " engines" : "");
+            (job.planeOf(rank->rank) != nullptr ? job.planeOf(rank->rank)->waitsFor() : "") +
+            (state.goalBusy ? " engines" : "");
   }
   invariants_->complain(text);
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/sim/sim_source.h"
 #include "tests/sim/world.h"
 
 namespace pushrod::sim {
@@ -32,8 +33,9 @@ struct World::Job {
   std::unique_ptr<Gathers> gathers;
   std::unique_ptr<LinkHub> links;
   std::vector<std::unique_ptr<SimChunks>> memories;  ///< with plan.chunked, of ranks 0 and 1
-  std::unique_ptr<SimPlane> plane;
-  std::unique_ptr<SimPlane> packer;  ///< rank 1's, with plan.chunked
+  /// Of the ranks that send, by rank: 0 alone, with plan.chunked 1 as well, with owners all.
+  std::vector<std::unique_ptr<SimPlane>> planes;
+  std::vector<std::unique_ptr<SimSource>> sources;  ///< with owners, of all ranks
   std::vector<std::unique_ptr<EngineClient>> clients;
   std::vector<std::unique_ptr<RankProcess>> ranks;
   std::vector<orchestrator::Ledger> ledgers;
@@ -42,8 +44,16 @@ struct World::Job {
   bool incomplete = false;  ///< a rank is gone, or was stopped for too long
 
   [[nodiscard]] SimPlane* planeOf(int rank) const {
-    return rank == 0 ? plane.get() : (rank == 1 ? packer.get() : nullptr);
+    const auto place = static_cast<std::size_t>(rank);
+    return place < planes.size() ? planes[place].get() : nullptr;
   }
+
+  [[nodiscard]] SimSource* sourceOf(int rank) const {
+    return sources.empty() ? nullptr : sources[static_cast<std::size_t>(rank)].get();
+  }
+
+  /// Whether somebody listens wherever an engine has to connect to for `channel`.
+  [[nodiscard]] bool carries(std::uint64_t channel) const;
 };
 
 }  // namespace pushrod::sim

@@ -131,6 +131,16 @@ std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner
                    }});
 }
 
+std::unique_ptr<EngineClient> withAnyContent(std::unique_ptr<EngineClient> inner,
+                                             World& /*world*/) {
+  return decorated(std::move(inner), {.change = [](const Call& call, Reply& reply) {
+                     if (call.kind == CallKind::kChecksums) {
+                       reply.checksums =
+                           std::make_shared<const std::map<std::string, std::string>>();
+                     }
+                   }});
+}
+
 std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner,
                                               World& /*world*/) {
   return decorated(std::move(inner), {.follow = [](const Call& call) -> std::optional<Call> {
@@ -230,6 +240,34 @@ std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> 
                      resume.kind = CallKind::kResume;
                      return resume;
                    }});
+}
+
+std::unique_ptr<EngineClient> withVersionOfTarget(std::unique_ptr<EngineClient> inner,
+                                                  World& world) {
+  return decorated(std::move(inner), {.alter = [&world](Call& call) {
+                     if (call.kind == CallKind::kFinish && world.phase() == Phase::kFinish) {
+                       call.version = world.version();
+                       call.hasVersion = true;
+                     }
+                   }});
+}
+
+std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> inner, World& world) {
+  const auto pretended = std::make_shared<bool>(false);
+  return decorated(std::move(inner), {.pretend = [&world, pretended](const Call& call) {
+                     if (world.phase() != Phase::kClean ||
+                         (call.kind != CallKind::kStart && call.kind != CallKind::kFinish)) {
+                       return false;
+                     }
+                     const bool start = call.kind == CallKind::kStart;
+                     const bool open = std::exchange(*pretended, start && call.draft);
+                     return start ? call.draft : open;
+                   }});
+}
+
+std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner,
+                                                World& /*world*/) {
+  return decorated(std::move(inner), {.alter = [](Call& call) { call.draft = false; }});
 }
 
 }  // namespace pushrod::sim::known_bad

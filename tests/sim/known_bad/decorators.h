@@ -25,6 +25,7 @@ std::unique_ptr<EngineClient> withoutStaleClose(std::unique_ptr<EngineClient> in
 
 /// Reads whatever version an engine reports as the pushed one.
 std::unique_ptr<EngineClient> withAnyVersion(std::unique_ptr<EngineClient> inner, World& world);
+std::unique_ptr<EngineClient> withAnyContent(std::unique_ptr<EngineClient> inner, World& world);
 
 /// Resumes each engine as soon as its own finish was answered well.
 std::unique_ptr<EngineClient> withEarlyResume(std::unique_ptr<EngineClient> inner, World& world);
@@ -57,5 +58,15 @@ std::unique_ptr<EngineClient> withOneLook(std::unique_ptr<EngineClient> inner, W
 /// Resumes an engine that the push goes on without, once its session is closed.
 std::unique_ptr<EngineClient> withResumeOfLeftOut(std::unique_ptr<EngineClient> inner,
                                                   World& world);
+
+/// Publishes the version with the target, before its draft model.
+std::unique_ptr<EngineClient> withVersionOfTarget(std::unique_ptr<EngineClient> inner,
+                                                  World& world);
+
+/// Leaves out the empty session of the draft model.
+std::unique_ptr<EngineClient> withoutEmptyDraft(std::unique_ptr<EngineClient> inner, World& world);
+
+/// Opens the draft model's session as one of the target.
+std::unique_ptr<EngineClient> withLostDraftFlag(std::unique_ptr<EngineClient> inner, World& world);
 
 }  // namespace pushrod::sim::known_bad

@@ -33,6 +33,9 @@ struct Variant {
   int engines = 2;
   bool chunked = false;
   bool quarantine = false;
+  bool draft = false;
+  bool checksums = false;
+  int owners = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const Variant& variant) {
@@ -62,6 +65,9 @@ std::optional<Catch> caught(const Variant& variant) {
   plan.second = variant.second;
   plan.chunked = variant.chunked;
   plan.quarantine = variant.quarantine;
+  plan.draft = variant.draft;
+  plan.checksums = variant.checksums;
+  plan.owners = variant.owners;
   bool hit = true;
   for (plan.k = 1; hit && plan.k < kMostCalls; ++plan.k) {
     bool more = true;
@@ -102,6 +108,11 @@ const Variant kVariants[] = {
      .invariant = "promise 3: e0 generates from torn weights",
      .kind = FaultKind::k5xxBefore,
      .client = known_bad::withAnyVersion},
+    {.name = "TakesAnyContent",
+     .invariant = "promise 3: e0 generates from torn weights",
+     .kind = FaultKind::kCorrupt,
+     .client = known_bad::withAnyContent,
+     .checksums = true},
     {.name = "ResumesBeforeVerification",
      .invariant = "promise 3: e0 generates before it was proved",
      .client = known_bad::withEarlyResume},
@@ -184,6 +195,19 @@ const Variant kVariants[] = {
      .kind = FaultKind::k4xx,
      .client = known_bad::withResumeOfLeftOut,
      .quarantine = true},
+    {.name = "PublishesWithTheTarget",
+     .invariant = "P31: a version reached e0 before its draft model",
+     .client = known_bad::withVersionOfTarget,
+     .draft = true},
+    {.name = "ResendsWithoutTheDraftsEmptySession",
+     .invariant = "promise 3: e0 generates from torn weights",
+     .kind = FaultKind::kPlaneFails,
+     .client = known_bad::withoutEmptyDraft,
+     .draft = true},
+    {.name = "LosesTheDraftFlag",
+     .invariant = "without a fault the push ends failed",
+     .client = known_bad::withLostDraftFlag,
+     .draft = true},
 };
 
 // These need what only random plans have: engines that are found in another state than usual, or

@@ -63,18 +63,18 @@ TEST(FlightRing, WritesTheNewestThatFitAndCountsTheRest) {
   for (std::uint64_t i = 0; i < kEvents; ++i) {
     ring.add(stepEvent(EventKind::kSourceItem));
   }
-  const std::string whole = ring.encode(3, nullptr, std::size_t{1} << 20);
+  const std::string whole = ring.encode(3, {}, std::size_t{1} << 20);
   EXPECT_EQ(lineCount(whole), kEvents + 1);
   EXPECT_EQ(whole.find("\"dropped\""), std::string::npos);
   constexpr std::size_t kBudget = 4096;
-  const std::string part = ring.encode(3, nullptr, kBudget);
+  const std::string part = ring.encode(3, {}, kBudget);
   EXPECT_LE(part.size(), kBudget);
   const std::uint64_t left = kEvents + 1 - lineCount(part);
   EXPECT_GT(left, 0U);
   EXPECT_NE(part.find("\"dropped\":" + std::to_string(left)), std::string::npos) << part;
   EXPECT_NE(part.find("\"tensors\":" + std::to_string(left)), std::string::npos) << part;
   EXPECT_EQ(part.substr(part.size() - 40), whole.substr(whole.size() - 40));
-  EXPECT_EQ(lineCount(ring.encode(3, nullptr, 0)), 1U);
+  EXPECT_EQ(lineCount(ring.encode(3, {}, 0)), 1U);
 }
 
 TEST(FlightRing, BeginsAnewWithEachPush) {
@@ -91,11 +91,25 @@ TEST(FlightLines, TellATensorByItsManifest) {
   manifest.tensors.push_back({"model.w", DType::kBfloat16, {2, 3}});
   FlightEvent event = stepEvent(EventKind::kSourceItem);
   event.tensor = 0;
-  EXPECT_NE(eventLine(1, event, &manifest)
+  EXPECT_NE(eventLine(1, event, {&manifest, nullptr})
                 .find(R"("tensor":{"index":0,"name":"model.w","shape":[2,3],"bytes":12})"),
             std::string::npos);
   event.tensor = 1;
-  EXPECT_NE(eventLine(1, event, &manifest).find(R"("tensor":{"index":1})"), std::string::npos);
+  EXPECT_NE(eventLine(1, event, {&manifest, nullptr}).find(R"("tensor":{"index":1})"),
+            std::string::npos);
+}
+
+TEST(FlightLines, TellADraftsTensorByTheDraftsManifest) {
+  Manifest target;
+  target.tensors.push_back({"model.w", DType::kBfloat16, {2, 3}});
+  Manifest draft;
+  draft.tensors.push_back({"draft.w", DType::kBfloat16, {4}});
+  FlightEvent event = stepEvent(EventKind::kSourceItem);
+  event.tensor = 0;
+  event.draft = true;
+  const std::string line = eventLine(1, event, {&target, &draft});
+  EXPECT_NE(line.find(R"("draft":true)"), std::string::npos) << line;
+  EXPECT_NE(line.find(R"("name":"draft.w")"), std::string::npos) << line;
 }
 
 TEST(FlightText, IsOneLineOfUtf8OfBoundedLength) {

@@ -29,6 +29,12 @@ class NoAgreement final : public Agreement {
     return bytes;
   }
 
+  Result<std::vector<std::string>> collect(const VoteKey& /*key*/,
+                                           std::string bytes,
+                                           Deadline /*deadline*/) override {
+    return std::vector<std::string>{std::move(bytes)};
+  }
+
   void interrupt(std::uint64_t /*epoch*/, const Status& /*reason*/) noexcept override {}
 };
 
@@ -114,7 +120,7 @@ TEST(ThreadCaller, APlaneThatIsBrokenAtThePasssBeginFailsASendAndNoGather) {
   BrokenPlane plane;
   OneTensor source;
   const PushConfig push;
-  ThreadCaller caller({executor, agreement, &plane, source, push});
+  ThreadCaller caller({executor, agreement, &plane, source, nullptr, push});
   std::thread trainer([&caller] { caller.run(); });
   const auto ask = [&caller](ActionKind kind) {
     const auto promise = std::make_shared<std::promise<CallerResult>>();

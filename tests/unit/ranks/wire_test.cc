@@ -215,7 +215,7 @@ TEST(LinkFrameTest, UnknownKindsAndLongPiecesAreRefused) {
   frame.part.bytes = "piece";
   std::string body = encode(frame).substr(kFrameHeader);
   ASSERT_TRUE(decodeLinkFrame(body));
-  body[0] = static_cast<char>(static_cast<int>(LinkKind::kRecordEnd) + 1);
+  body[0] = static_cast<char>(static_cast<int>(LinkKind::kHalt) + 1);
   EXPECT_FALSE(decodeLinkFrame(body));
   body = encode(frame).substr(kFrameHeader);
   // The piece's length stands before it, little-endian.

@@ -92,6 +92,33 @@ TEST_F(Explain, AResentPushIsReplayedAndItsSourceNamed) {
   EXPECT_EQ(culprit.why, "the weight source threw");
 }
 
+TEST_F(Explain, ADraftModelsPassIsReplayedAndItsTensorNamed) {
+  RecordedRun& rank = run(1);
+  rank.toStream(manifestOf(2), 1, manifestOf(3));
+  rank.gather();
+  rank.gather();
+  rank.toDraft();
+  ASSERT_EQ(rank.state().phase, Phase::kStream);
+  ASSERT_TRUE(rank.state().draft);
+  rank.gather();
+  rank.beginGather();
+  const Status thrown = from(1, Phase::kStream, Code::kInternal, "the draft's source threw");
+  rank.failGather(thrown, thrown);
+  rank.vote(Decision::kResend, thrown);
+  rank.go();
+  const FlightFile file = parsed(recordOf(lines(), thrown, 2));
+  EXPECT_EQ(replayAll(file).at(1).fault, "");
+  EXPECT_EQ(findCulprit(file).who, "the weight source of rank 1");
+  const std::string story = explainFlight(file);
+  EXPECT_NE(story.find("enters start of the draft model"), std::string::npos) << story;
+  EXPECT_NE(story.find("tensor 1 model.layers.1.w [2, 4] of the draft model"), std::string::npos)
+      << story;
+  // What the ring had to drop is advanced through the draft as well.
+  const FlightFile part = parsed(recordOf({{1, rank.encode(1500)}}, thrown, 2));
+  EXPECT_TRUE(part.ranks.at(1).base.draft);
+  EXPECT_EQ(replayAll(part).at(1).fault, "");
+}
+
 TEST_F(Explain, AnEngineIsNamedWithItsLastCall) {
   RecordedRun& rank = run(0);
   rank.toStream(manifestOf(2), 1);

@@ -44,13 +44,16 @@ class RecordedRun {
     feed(orchestrator::EventKind::kVerdict, {}, verdict);
   }
 
-  /// Up to the first gather of a stream of `tensors` bytes, with a vote after `step` of them.
-  void toStream(const std::shared_ptr<const Manifest>& manifest, std::uint64_t step) {
+  /// Up to the first gather of the target's stream, with a vote after `step` tensors. `draft`: what
+  /// follows it, in one step.
+  void toStream(const std::shared_ptr<const Manifest>& manifest,
+                std::uint64_t step,
+                const std::shared_ptr<const Manifest>& draft = nullptr) {
     using E = orchestrator::EventKind;
     feed(E::kBegin);
     feed(E::kLocalDone);
     go();
-    recorder_.onDeclared(manifest);
+    recorder_.onDeclared(manifest, draft);
     feed(E::kLocalDone);
     go();
     for (const E event : {E::kGoalReached, E::kLocalDone}) {
@@ -59,7 +62,10 @@ class RecordedRun {
           state_.steps.push_back(at);
         }
         state_.steps.push_back(manifest->tensors.size());
-        recorder_.onPlan(state_.steps, false);
+        if (draft != nullptr) {
+          state_.draftSteps = {draft->tensors.size()};
+        }
+        recorder_.onPlan(state_.steps, state_.draftSteps, false);
       }
       feed(event);
       go();
@@ -71,9 +77,29 @@ class RecordedRun {
     feed(E::kLocalDone);  // channel
     feed(E::kGoalReached);
     go();
-    feed(E::kGoalReached);  // start
+    beginPass();
+  }
+
+  /// After the last gather of the target's stream: up to the first one of the draft's.
+  void toDraft() {
+    using E = orchestrator::EventKind;
+    beginGather();
+    recorder_.onOperationEnd(orchestrator::ActionKind::kSourceNext, {});
+    feed(E::kSourceEnd);
+    if (state_.stage == orchestrator::Stage::kFlush) {
+      feed(E::kPlaneDone);
+    }
+    feed(E::kGoalReached);  // the engines' answers
+    go();                   // agree
+    feed(E::kGoalReached);  // finish
     go();
-    feed(E::kLocalDone);  // the pass begins
+    beginPass();
+  }
+
+  void beginPass() {
+    feed(orchestrator::EventKind::kGoalReached);  // start
+    go();
+    feed(orchestrator::EventKind::kLocalDone);  // the pass begins
   }
 
   void beginGather() {
