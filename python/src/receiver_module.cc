@@ -236,11 +236,7 @@ class PyShmReceiver {
   engines::receiver::ShmReceiver receiver_;
 };
 
-}  // namespace
-}  // namespace pushrod::python
-
-NB_MODULE(_receiver, module) {
-  using namespace pushrod::python;
+void bind(nb::module_& module) {
   module.doc() = "The receiving ends of the transports tcp and shm.";
   nb::class_<PyChunk>(module, "Chunk", nb::type_slots(chunkSlots))
       .def_prop_ro("tensors", &PyChunk::tensors)
@@ -262,4 +258,11 @@ NB_MODULE(_receiver, module) {
       .def("begin_session", &PyShmReceiver::beginSession)
       .def("receive", &PyShmReceiver::receive, nb::arg("info"))
       .def("close", &PyShmReceiver::close);
+}
+
+}  // namespace
+}  // namespace pushrod::python
+
+NB_MODULE(_receiver, module) {
+  pushrod::python::bind(module);
 }

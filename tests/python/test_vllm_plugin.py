@@ -245,6 +245,26 @@ def test_a_session_rebuilds_the_model_and_its_packed_heads(source, release):
     assert calls == ["reload begins", *parts, "reload ends", ("packed", rig.model.head)]
 
 
+def test_experts_that_got_weights_have_a_new_kernel_and_others_their_old_one(source):
+    rig = joined(source)
+    method = rig.model.experts.quant_method
+    for made, wanted in (("second", "second"), (None, "second"), ("third", "third")):
+        rig.engine.start_weight_update()
+        assert method.moe_kernel is None
+        # vLLM makes one when the layer is complete, and packs with it.
+        method.moe_kernel = made
+        rig.engine.finish_weight_update()
+        assert method.moe_kernel == wanted
+
+
+def test_experts_keep_their_kernel_over_sessions_that_failed(source):
+    rig = joined(source)
+    rig.engine.start_weight_update()
+    rig.engine.start_weight_update()
+    rig.engine.finish_weight_update()
+    assert rig.model.experts.quant_method.moe_kernel == "first"
+
+
 def test_the_model_is_the_one_of_the_session(source):
     rig, draft = joined(source), fake_vllm.Model()
     rig.engine.model = draft

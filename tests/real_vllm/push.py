@@ -36,7 +36,8 @@ class Part:
     kind: str = "llama"
     transport: str = "tcp"
     workers: int = 1
-    # In float32 the server computes with packed copies of its weights on every machine.
+    # In float32 the server computes with packed copies of its weights on every machine, and as
+    # transformers do to the last token; in bfloat16 it is compared with another server.
     dtype: str = "float32"
     backend: str = ""  # that of the transport
     variables: dict = dataclasses.field(default_factory=dict)
@@ -45,7 +46,8 @@ class Part:
 PARTS = {
     "smoke": Part([checks.other_weights_give_other_tokens, checks.running_requests_go_on,
                    checks.unknown_names], kind="tied"),
-    "tcp": Part([*FAST, *FAULTS], dtype="bfloat16"),
+    "tcp": Part([*FAST, *FAULTS]),
+    "bfloat16": Part(FAST, dtype="bfloat16"),
     "shm": Part([checks.other_transports, *FAST, *FAULTS], transport="shm"),
     "two-workers": Part(FAST, workers=2),
     "two-workers-shm": Part(FAST, workers=2, transport="shm"),
@@ -77,16 +79,21 @@ class Job:
             made[which] = model.write(self.folder / f"{kind}-{which}", 3, kind, change)
         return made
 
+    def server(self, name, folder):
+        part = PARTS[name]
+        backend = {"": f"pushrod_{part.transport}", "none": ""}[part.backend]
+        return server.Server(self.python, self.folder, folder, part.workers, backend, name=name,
+                             extra=["--dtype", part.dtype, "--max-model-len", "512"],
+                             variables=part.variables)
+
     def play(self, name):
         """One server, and the checks for it; whether all passed."""
         part = PARTS[name]
         folders = self.models(part.kind)
-        tokens = self.references(part.kind, folders)
+        tokens = self.heard(name, folders) if part.dtype == "bfloat16" else \
+            self.references(part.kind, folders)
         versions = environment.order(self.release) >= [0, 27]
-        backend = {"": f"pushrod_{part.transport}", "none": ""}[part.backend]
-        with server.Server(self.python, self.folder, folders["a"], part.workers, backend, name=name,
-                           extra=["--dtype", part.dtype, "--max-model-len", "512"],
-                           variables=part.variables) as running:
+        with self.server(name, folders["a"]) as running:
             running.wait_ready(START_LIMIT)
             scene = checks.Scene(
                 running, pushing.User(running.port),
@@ -95,6 +102,15 @@ class Job:
                     **({} if versions else {"push": {"verify": "none"}})),
                 folders, tokens, versions)
             return all([self.row(name, check, scene) for check in part.checks])
+
+    def heard(self, name, folders):
+        """What servers generate that were started on the checkpoints."""
+        tokens = {}
+        for which in SEEDS:
+            with self.server(name, folders[which]) as running:
+                running.wait_ready(START_LIMIT)
+                tokens[which] = pushing.User(running.port).tokens()
+        return tokens
 
     def references(self, kind, folders):
         if kind not in self.tokens:
@@ -115,19 +131,26 @@ class Job:
         return not why
 
 
+def tried(what, step):
+    """The step's result; false when it could not be taken at all."""
+    try:
+        return step()
+    except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
+        print(f"FAILED  {what}: {error}", flush=True)
+        return False
+
+
 def main(options):
-    good = True
+    good, folder = [], options.folder.absolute()
     for release in options.release or [environment.VLLM]:
-        try:
-            folder = options.folder.absolute()
-            job = Job(options.program.absolute(), options.wheel, folder / release, release,
-                      cache=folder / "uv-cache")
-            for part in options.part or PARTS:
-                good = job.play(part) and good
-        except (environment.CannotInstall, server.CannotStart, pushing.Failed) as error:
-            print(f"FAILED  {release}: {error}", flush=True)
-            good = False
-    return 0 if good else 1
+        job = tried(release, lambda release=release: Job(
+            options.program.absolute(), options.wheel, folder / release, release, folder / "uv-cache"))
+        if not job:
+            good.append(False)
+            continue
+        for part in options.part or PARTS:
+            good.append(tried(f"{release}  {part}", lambda job=job, part=part: job.play(part)))
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":
