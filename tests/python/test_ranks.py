@@ -139,9 +139,9 @@ def test_two_gloos_in_one_process(engine, job, order, scope):
 
 def test_an_import_takes_no_torch_and_little_time():
     code = (
-        "import sys, time; begin = time.monotonic(); import pushrod; print(time.monotonic() - begin); "
+        "import sys, time; begin = time.process_time(); import pushrod; print(time.process_time() - begin); "
         "print('torch' in sys.modules or 'numpy' in sys.modules)"
     )
-    seconds, heavy = subprocess.check_output([sys.executable, "-B", "-c", code], text=True).split()
+    seconds, heavy = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert heavy == "False"
-    assert float(seconds) < 0.3 * support.harness.SLOW
+    assert float(seconds) < 0.3
