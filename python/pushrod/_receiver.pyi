@@ -7,8 +7,9 @@ class Chunk:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __len__(self) -> int: ...
     @property
-    def tensors(self) -> list[tuple[str, str, tuple[int, ...], int, int]]:
-        """(name, dtype, shape, offset in bytes, elements) of each tensor."""
+    def tensors(self) -> list[tuple[str, str, tuple[int, ...], tuple[int, ...], int]]:
+        """(name, dtype, shape, strides in elements, place of the first element) of each tensor; the
+        strides of a tensor without elements are empty."""
 
 class TcpUpdate(Iterator[Chunk]):
     """The chunks of one update, in order."""

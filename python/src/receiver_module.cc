@@ -66,25 +66,43 @@ void raiseUnlessOk(const Status& status) {
   }
 }
 
+nb::object tupleOf(const Shape& numbers) {
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (std::size_t i = 0; tuple.is_valid() && i < numbers.size(); ++i) {
+    // Takes the number over.
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
+  }
+  return tuple;
+}
+
+Shape contiguousStrides(const Shape& shape) {
+  Shape strides(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
 /// A chunk as Python sees it: a buffer of bytes, and what stands where in it.
 class PyChunk {
  public:
   explicit PyChunk(std::shared_ptr<Chunk> chunk) : chunk_(std::move(chunk)) {}
 
-  /// (name, dtype, shape, offset in bytes, elements) of each tensor.
+  /// (name, dtype, shape, strides in elements, place of the first element) of each tensor; the
+  /// strides of a tensor without elements are empty.
   [[nodiscard]] nb::list tensors() const {
     nb::list list;
     for (const Chunk::Tensor& tensor : chunk_->tensors()) {
-      nb::list shape;
-      for (const std::int64_t extent : tensor.spec.shape) {
-        shape.append(extent);
-      }
+      const Shape& shape = tensor.spec.shape;
+      const bool empty = elementCount(shape).value_or(0) == 0;
       const std::string_view dtype = dtypeName(tensor.spec.dtype);
       list.append(nb::make_tuple(tensor.spec.name,
                                  nb::str(dtype.data(), dtype.size()),
-                                 nb::tuple(shape),
-                                 tensor.offset,
-                                 elementCount(tensor.spec.shape).value_or(0)));
+                                 tupleOf(shape),
+                                 tupleOf(empty ? Shape() : contiguousStrides(shape)),
+                                 tensor.offset / itemSize(tensor.spec.dtype)));
     }
     return list;
   }

@@ -52,13 +52,16 @@ def views(chunk: _receiver.Chunk) -> Weights:
     """The chunk's tensors. Each is a view that keeps the chunk's memory, so that vLLM may hold it
     until the layer that it belongs to is complete."""
     weights: Weights = []
-    for name, dtype_name, shape, offset, elements in chunk.tensors:
-        dtype = getattr(torch, dtype_name)
-        if elements == 0:
-            tensor = torch.empty(shape, dtype=dtype)
-        else:
-            tensor = torch.frombuffer(chunk, dtype=dtype, count=elements, offset=offset).view(shape)
-        weights.append((name, tensor))
+    whole: dict[str, torch.Tensor] = {}  # the chunk's memory, as elements of each dtype
+    for name, dtype_name, shape, strides, first in chunk.tensors:
+        if len(shape) != len(strides):
+            weights.append((name, torch.empty(shape, dtype=getattr(torch, dtype_name))))
+            continue
+        elements = whole.get(dtype_name)
+        if elements is None:
+            elements = torch.frombuffer(chunk, dtype=getattr(torch, dtype_name))
+            whole[dtype_name] = elements
+        weights.append((name, elements.as_strided(shape, strides, first)))
     return weights
 
 
