@@ -2,6 +2,7 @@
 #include "ranks/pair_set.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <utility>
 
@@ -54,6 +55,7 @@ struct PairSet::Builder {
   Interrupt& interrupt;
   Deadline deadline;
   std::vector<int> missing;
+  std::atomic<int> joining{-1};  ///< the peer whose pair connects, or did last
 
   [[nodiscard]] Duration connectLimit() const {
     const Duration left = std::min(deadline.remaining(SteadyClock()), kLongestConnect);
@@ -103,6 +105,10 @@ struct PairSet::Builder {
     if (!address) {
       return address.status();
     }
+    joining = peer;
+    if (Status stopped = interrupt.reason(); !stopped.ok()) {
+      return stopped;
+    }
     try {
       set.context_->setTimeout(connectLimit());
       set.context_->getPair(peer)->connect(*address);
@@ -112,10 +118,12 @@ struct PairSet::Builder {
     return interrupt.reason();
   }
 
-  /// Wakes a waiting connect() as the pair's closing does: what Gloo offers for it.
-  void closePairs() const noexcept {
+  /// Wakes a waiting connect() as the pair's closing does: what Gloo offers for it. Only of that
+  /// pair, since Gloo's close() resets the connection, and a stopped peer that has not accepted one
+  /// yet would end with Gloo's uncaught exception as soon as it runs again.
+  void closeJoining() const noexcept {
     try {
-      for (const int peer : options.peers) {
+      if (const int peer = joining; peer >= 0) {
         set.context_->getPair(peer)->close();
       }
     } catch (const std::exception&) {
@@ -124,7 +132,7 @@ struct PairSet::Builder {
   }
 
   Status joinAll() {
-    const Interrupt::Waker waker(interrupt, [this] { closePairs(); });
+    const Interrupt::Waker waker(interrupt, [this] { closeJoining(); });
     Status status = interrupt.reason();
     PollPause pause;
     while (status.ok() && !missing.empty()) {
