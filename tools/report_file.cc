@@ -51,8 +51,8 @@ constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
 
 Status checkReportPath(const std::string& path) {
   struct stat state = {};
-  if (::stat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) {
-    // The rename would put a file in the place of a device or a pipe.
+  if (::lstat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) {
+    // The rename would put a file in the place of a device, a pipe or a link, such as /dev/stdout.
     return refused(path, S_ISDIR(state.st_mode) ? EISDIR : EEXIST);
   }
   const std::string temporary = temporaryBeside(path);

@@ -95,6 +95,11 @@ class Flags(BadInput):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
         self.push("--ranks", "2", "--report", pipe, says=("--report", str(pipe)))
+        # A link such as /dev/stdout would be replaced itself.
+        link = self.folder / "link"
+        link.symlink_to(self.folder / "target")
+        self.push("--ranks", "2", "--report", link, says=("--report", str(link)))
+        self.assertTrue(link.is_symlink())
         self.assertTrue(pipe.is_fifo())
         for folder in ("/no/such/folder", "/dev/null"):
             self.push("--ranks", "2", environment=dict(os.environ, TMPDIR=folder), says=("TMPDIR",))
