@@ -12,6 +12,9 @@ constexpr std::size_t kMaxScanned = std::size_t{64} << 10;
 
 std::string bodyText(const Call& call) {
   if (call.body == nullptr) {
+    if (call.draft) {
+      return "of the draft model";
+    }
     return call.hasVersion || call.kind == CallKind::kSetVersion
                ? flightText("version " + call.version)
                : flightText(call.tag);
