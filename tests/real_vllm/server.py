@@ -83,14 +83,15 @@ class Server:
     def wait_ready(self, limit):
         end = time.monotonic() + limit
         while not self.healthy():
-            code = self.process.poll()
-            if code is not None:
+            try:
+                code = self.process.wait(timeout=0.5)
                 raise CannotStart(f"the server ended with {code} before it was ready; the end of "
                                   f"{self.log_path}:\n{self.log_end()}")
+            except subprocess.TimeoutExpired:
+                pass  # it lives, and is asked again
             if time.monotonic() > end:
                 raise CannotStart(f"the server was not ready within {limit} s; the end of "
                                   f"{self.log_path}:\n{self.log_end()}")
-            time.sleep(0.5)
         self.mapped |= self.shared_memory()
 
     def members(self):
