@@ -5,8 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,6 +31,32 @@ struct Goal {
 };
 
 enum class Verdict : std::uint8_t { kPass = 0, kFail = 1, kNoVerdict = 3 };
+
+/// A folder of this run, gone with it whatever happens.
+class TemporaryFolder {
+ public:
+  /// Throws std::runtime_error.
+  TemporaryFolder()
+      : path_((std::filesystem::temp_directory_path() / "pushrod-bench-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw std::runtime_error("no folder can be made in " +
+                               std::filesystem::temp_directory_path().string());
+    }
+  }
+
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 inline double cpuSeconds(int who) {
   rusage usage{};

@@ -25,6 +25,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include "bench/measure.h"
 #include "net/io_executor.h"
 #include "ranks/meeting.h"
 
@@ -161,11 +162,8 @@ Summary summary(const Samples& samples, Arm arm, int size, int count) {
 }
 
 bool runSize(int size, int count) {
-  std::string name = (std::filesystem::temp_directory_path() / "pushrod-bench-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    return false;
-  }
-  std::filesystem::create_directory(name + "/ring");
+  const bench::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() + "/ring");
   void* memory =
       ::mmap(nullptr, sizeof(Samples), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -178,7 +176,7 @@ bool runSize(int size, int count) {
     if (child == 0) {
       int code = 1;
       try {
-        code = runRank(rank, size, count, name, *samples);
+        code = runRank(rank, size, count, folder.path(), *samples);
       } catch (const std::exception& error) {
         std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
       }
@@ -192,7 +190,6 @@ bool runSize(int size, int count) {
     ::waitpid(child, &status, 0);
     good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
-  std::filesystem::remove_all(name);
   if (good) {
     const Summary tree = summary(*samples, kTree, size, count);
     const Summary ring = summary(*samples, kRing, size, count);
@@ -229,8 +226,13 @@ int main(int argc, char** argv) {
       "ranks        p50       p99   cpu/vote         p50       p99    cpu/op     p50   cpu\n");
   std::fflush(stdout);
   bool good = true;
-  for (const int size : {8, 16, 32, 64}) {
-    good = pushrod::ranks::runSize(size, count) && good;
+  try {
+    for (const int size : {8, 16, 32, 64}) {
+      good = pushrod::ranks::runSize(size, count) && good;
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
   }
   return good ? 0 : 1;
 }

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <sys/mman.h>
@@ -338,12 +337,9 @@ Manifest layersOf(int layers) {
 
 Verdict measure(int layers, int rounds, std::uint64_t buffer) {
   const Model model(layersOf(layers));
-  std::string folder = (std::filesystem::temp_directory_path() / "pushrod-bench-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    return Verdict::kFail;
-  }
+  const TemporaryFolder folder;
   const std::string job = "bench-" + std::to_string(::getpid());
-  Work work{model, {}, buffer, segmentName(job, Bench::kUnique, 0), folder};
+  Work work{model, {}, buffer, segmentName(job, Bench::kUnique, 0), folder.path()};
   const auto chunks = transports::chunksWithin(model.manifest, buffer);
   if (!chunks.ok()) {
     std::fprintf(stderr, "%s\n", chunks.status().message().c_str());
@@ -354,20 +350,16 @@ Verdict measure(int layers, int rounds, std::uint64_t buffer) {
               model.views.size(),
               static_cast<double>(model.bytes) / 1e9,
               work.chunks.size());
-  Verdict verdict = Verdict::kFail;
-  {
-    Bench bench(work);
-    if (bench.prepare(job)) {
-      verdict = compare({{"gloo broadcast", [&] { return bench.broadcastAll(); }},
-                         {"shm plane", [&] { return bench.push(); }}},
-                        {{1, 0, 4.0}},
-                        static_cast<double>(model.bytes) / 1e9,
-                        rounds,
-                        [&] { return bench.childCpu(); });
-    }
+  Bench bench(work);
+  if (!bench.prepare(job)) {
+    return Verdict::kFail;
   }
-  std::filesystem::remove_all(folder);
-  return verdict;
+  return compare({{"gloo broadcast", [&] { return bench.broadcastAll(); }},
+                  {"shm plane", [&] { return bench.push(); }}},
+                 {{1, 0, 4.0}},
+                 static_cast<double>(model.bytes) / 1e9,
+                 rounds,
+                 [&] { return bench.childCpu(); });
 }
 
 }  // namespace
