@@ -318,6 +318,35 @@ class Case18(Case):
         for engine in engines:
             self.assertEqual(engine.state()["weights"], expected)
 
+    def arrives(self, tensors, **sections):
+        """uint8 tensors, `{name: (shape, owner)}`, from four ranks over both transports."""
+        kinds = ("tcp",) if "owners" in sections.get("transport", {}) else ("tcp", "shm")
+        engines = [self.engine(f"fe-{kind}-{len(self.engines)}", backend=kind) for kind in kinds]
+        plan = {"tensors": [{"name": name, "dtype": "uint8", "shape": shape, "owner": owner}
+                            for name, (shape, owner) in tensors.items()],
+                "pushes": [{"version": "7"}]}
+        code, reports, text, _ = self.drill(self.configured(engines, **sections), plan, ranks=4)
+        self.assertEqual((code, reports[0]["outcome"]), (0, "done"), text)
+        expected = {name: digest(name, "uint8", shape, "7") for name, (shape, _) in tensors.items()}
+        for engine in engines:
+            self.assert_current(engine, "7", expected)
+            self.assertEqual([line["name"] for line in engine.journal("tensor")], list(tensors))
+
+    def test_rounds_where_one_rank_or_none_has_a_share(self):
+        # Of one byte rank 0 has all, of three rank 3 has nothing, of none nobody has any.
+        self.arrives({"a": ([1], 0), "none": ([0, 128], 0), "b": ([3], 0), "c": ([1], 0)})
+
+    def test_nothing_but_such_rounds(self):
+        self.arrives({"a": ([1], 0), "b": ([1, 1], 0), "c": ([], 0)})
+        self.arrives({"none": ([0], 0), "nor-this": ([4, 0], 0)})
+
+    def test_one_rank_owns_all_and_rank_2_has_no_tensors(self):
+        owners = {"transport": {"owners": "true"}}
+        self.arrives({"a": ([64], 3), "b": ([1], 3), "none": ([0], 3)}, **owners)
+        # Rounds of an owner whose tensors have no bytes, and of owners with nothing at all.
+        self.arrives({"a": ([64], 0), "none": ([0], 1), "b": ([1], 1), "c": ([64], 3)}, **owners)
+        self.arrives({"none": ([0], 1), "a": ([64], 3)}, **owners)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -66,6 +66,24 @@ class Case19(Case):
         self.assertEqual([line["bytes"] for line in chunks],
                          [(410 + 3072) << 10, (410 + 1024) << 10, (1 << 20) + 1])
 
+    def test_what_the_refusal_names_makes_the_same_run_pass(self):
+        # Shared memory has no room for a tensor above the buffer.
+        tensors = {name: harness.tensor(name, "2", "U8", [size]) for name, size in
+                   {"a": 410 << 10, "b": (1 << 20) + 1, "c": 410 << 10}.items()}
+        engines = [self.engine("fe-a", backend="shm"), self.engine("fe-b")]
+        refused = self.pushed(engines, ranks=3, tensors=tensors, transport={"buffer": "1MiB"})
+        self.assertEqual((refused.code, refused.report["first_cause"]["phase"]), (3, "prepare"),
+                         refused.text)
+        for engine in engines:
+            self.assertEqual(engine.calls("pause"), [])
+        found = re.search(r"'b .*set (transport\.buffer) to at least (\d+)",
+                          refused.report["first_cause"]["message"])
+        self.assertIsNotNone(found, refused.text)
+        section, key = found[1].split(".")
+        pushed = self.pushed(engines, ranks=3, tensors=tensors,
+                             **{section: {key: f"{found[2]}B"}})
+        self.assert_done(pushed, engines)
+
 
 class Case30(Case):
     """A misspelt key must not be taken silently."""
