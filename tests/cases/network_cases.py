@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Idle connections, cut replies, proxies and exporters: cases 25 to 29."""
 
+import contextlib
 import http.client
 import json
 import os
 import re
-import select
 import socket
 import subprocess
 import threading
@@ -225,45 +225,110 @@ class Case28(Case):
         self.assert_current(engine, version, digests)
 
 
-class Case29(Case):
-    """Exporters: one port for all ranks, scrapers that never read, counters that never fall."""
+class Scraper:
+    """Reads the pages of some ports every 200 ms, and connects to the first one once more without
+    ever reading. `pages`: {port: texts}."""
 
-    def test_scraped_through_a_rebuild(self):
-        engines = [self.engine("fe-a"), self.engine("fe-b")]
-        engines[1].faults({"route": "update_weights", "nth": 1, "do": "fail_after_chunks",
-                           "after_chunks": 2},
-                          {"route": "finish_weight_update", "nth": 2, "do": "delay", "seconds": 1})
-        port = harness.free_port()
-        folder, digests = self.checkpoint("v2", harness.layered("2", 4, 64))
-        config = self.config(engines, timeouts=SHORT, transport={"buffer": "4KiB"},
+    def __init__(self, ports):
+        self.pages, self.stuck = {port: [] for port in ports}, None
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.ended.wait(0.2):
+            for port, texts in self.pages.items():
+                # Before the page is served, or while its process ends.
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    texts.append(harness.request(port, "GET", "/metrics")[1])
+                    if self.stuck is None:
+                        self.stuck = socket.create_connection(("127.0.0.1", port))
+                        self.stuck.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    def stop(self):
+        self.ended.set()
+        self.thread.join()
+        if self.stuck is not None:
+            self.stuck.close()
+
+
+class Case29(Case):
+    """Exporters: one port for all ranks, engines that go, scrapers that never read, counters that
+    never fall."""
+
+    def listed(self, *engines):
+        self.file.write_text("".join(f'- {{url: "{each.url}", name: {each.name}}}\n'
+                                     for each in engines))
+
+    def told_of(self, port, engine):
+        page = harness.request(port, "GET", "/metrics")[1]
+        return [line for line in page.splitlines() if f'engine="{engine.name}"' in line]
+
+    def begun(self, engines, port):
+        """Three pushes of one job of four ranks, over a list of engines that is read before each."""
+        self.file = self.folder / "engines.yaml"
+        self.listed(*engines)
+        config = self.config([], engines={"file": self.file}, timeouts=SHORT,
+                             transport={"buffer": "16KiB"},
                              metrics={"listen": f"127.0.0.1:{port}", "ranks": "all",
-                                      "linger": "2s"})
-        ranks = self.ranks(config, folder, "2", 4)
-        pages = []
-        stuck = None
-        while any(process.poll() is None for process in ranks):
-            try:
-                pages.append(harness.request(port, "GET", "/metrics")[1])
-                if stuck is None:
-                    stuck = socket.create_connection(("127.0.0.1", port))
-                    stuck.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-            except (OSError, http.client.HTTPException):
-                pass  # Before the page is served, or while its process ends.
-            select.select([], [], [], 0.05)
-        if stuck is not None:
-            stuck.close()
+                                      "linger": "1s"})
+        config.write_text(config.read_text().replace("  list:\n", ""))
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps({
+            "repeat": {"prefix": "w{}", "count": 8, "dtype": "bfloat16", "shape": [64, 64]},
+            "pushes": [{"version": str(number)} for number in (1, 2, 3)]}))
+        return self.launch([[harness.PROGRAM, "drill", "--config", str(config), "--plan", str(plan),
+                             "--report", str(self.folder / "drill.json")]] * 4)
+
+    def test_an_engine_goes_and_comes_back_and_the_channel_is_rebuilt(self):
+        engines = [self.engine(f"fe-{name}") for name in "abc"]
+        engines[0].faults({"route": "resume", "nth": [1, 2], "do": "delay", "seconds": 1})
+        engines[1].faults({"route": "update_weights", "nth": 1, "do": "fail_after_chunks",
+                           "after_chunks": 2})
+        # One of the ranks' ports is somebody else's.
+        taken = socket.socket()
+        self.addCleanup(taken.close)
+        port = harness.free_port()
+        taken.bind(("127.0.0.1", port + 1))
+        taken.listen()
+        scraper = Scraper([port, port + 2, port + 3])
+        self.addCleanup(scraper.stop)
+        ranks = self.begun(engines, port)
+        # The next push's list is written while the present one waits for fe-a.
+        self.await_that(lambda: len(engines[0].calls("resume")) == 1, 30, "the first push")
+        self.assertNotEqual(self.told_of(port, engines[2]), [])
+        self.listed(*engines[:2])
+        self.await_that(lambda: len(engines[0].calls("resume")) == 2, 30, "the second push")
+        self.assertEqual(self.told_of(port, engines[2]), [])
+        self.listed(*engines)
         for rank, process in enumerate(ranks):
             self.assertEqual(process.wait(timeout=30 * harness.SLOW), 0, self.rank_log(rank))
+        self.assertIn(str(port + 1), self.rank_log(1))
+        reports = json.loads((self.folder / "drill.json").read_text())
+        self.assertEqual([each["outcome"] for each in reports], ["recovered", "done", "done"])
+        # Beside the second that fe-a took; the stuck scraper slows nothing.
+        self.assertLess(max(each["duration_s"] for each in reports), 4 * harness.SLOW)
         for engine in engines:
-            self.assert_current(engine, "2", digests)
+            self.assertEqual(engine.state()["version"], "3")
+        for each, texts in scraper.pages.items():
+            last = self.counters(texts, gone=engines[2].name)
+            self.assertEqual(last['pushrod_resends_total{transport="tcp"}'], 1.0)
+            # The channel is rank 0's.
+            self.assertEqual(last['pushrod_channel_rebuilds_total{transport="tcp"}'] > 0, each == port)
+        self.assertIn(f'pushrod_engine_current{{engine="{engines[2].name}"}} 1',
+                      scraper.pages[port][-1])
+
+    def counters(self, pages, gone):
+        """The last value of each, none of which ever fell but those of an engine that went."""
         self.assertGreater(len(pages), 3)
         last = {}
         for page in pages:
             for name, value in re.findall(r"^(\w+_(?:total|count|sum|bucket)\S*) (\S+)$", page,
                                           re.MULTILINE):
-                self.assertGreaterEqual(float(value), last.get(name, 0.0), name)
-                last[name] = float(value)
-        self.assertEqual(last['pushrod_channel_rebuilds_total{transport="tcp"}'], 1.0)
+                if f'"{gone}"' not in name:
+                    self.assertGreaterEqual(float(value), last.get(name, 0.0), name)
+                    last[name] = float(value)
+        return last
 
 
 if __name__ == "__main__":
