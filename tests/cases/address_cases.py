@@ -12,7 +12,7 @@ import time
 import unittest
 
 import harness
-from outcome import SHORT, Case
+from outcome import AWAY, SHORT, Case
 
 
 def listeners(pid):
@@ -132,7 +132,7 @@ class Case24(Case):
         engine = self.engine("fe-a")
         folder, _ = self.checkpoint("v2", harness.layered("2", 1, 16))
         begin = time.monotonic()
-        config = self.config([engine], timeouts=SHORT)
+        config = self.config([engine], timeouts={**SHORT, **AWAY})
         processes = self.ranks(config, folder, "2", 2, master="0.0.0.0")
         codes = {process.wait(timeout=30 * harness.SLOW) for process in processes}
         self.assertLess(time.monotonic() - begin, 8 * harness.SLOW)
@@ -155,7 +155,7 @@ class Case24(Case):
     def test_an_unknown_name_ends_in_the_connect_limit(self):
         engine = self.engine("fe-a")
         engine.url = "http://no-such-host.invalid:8000"
-        pushed = self.pushed([engine])
+        pushed = self.pushed([engine], timeouts=AWAY)
         self.assertEqual(pushed.code, 3, pushed.text)
         self.assertIn("no-such-host.invalid", pushed.report["first_cause"]["message"])
         self.assertLess(pushed.seconds, 8 * harness.SLOW)

@@ -10,7 +10,7 @@ import unittest
 import harness
 from drill_test import DrillCase, digest
 from flat import FlatCase
-from outcome import SHORT
+from outcome import AWAY, SHORT
 
 MODEL = {"prefix": "model.layers.{}.w", "count": 12, "dtype": "bfloat16", "shape": [64, 64]}
 
@@ -251,7 +251,8 @@ class Case14(Case):
             if version == "3":
                 engines[2] = self.engine("fe-c", port=engines[2].port)
             plan = {"repeat": MODEL, "pushes": [{"version": version}]}
-            code, reports, text, seconds = self.drill(self.configured(engines), plan)
+            config = self.configured(engines, timeouts=AWAY)
+            code, reports, text, seconds = self.drill(config, plan)
             self.assertEqual(code, 0 if alive else 3, text)
             self.assertLess(seconds, 12 * harness.SLOW)
             if not alive:
@@ -265,10 +266,9 @@ class Case14(Case):
         engines[2].faults({"route": "update_weights", "nth": 1, "do": "die_after_chunks",
                            "after_chunks": 2})
         plan = {"repeat": MODEL, "pushes": [{"version": "7"}]}
-        drilled = self.drill(self.configured(engines), plan)
+        drilled = self.drill(self.configured(engines, timeouts=AWAY), plan)
         self.assert_failed(drilled, engines[:2], bound=20)
         self.assertEqual(drilled[1][0]["first_cause"]["engine"], "fe-c")
-
 
     def test_one_job_loses_it_and_gets_it_back(self):
         engines = [self.engine(f"fe-{name}") for name in "abc"]

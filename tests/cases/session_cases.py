@@ -6,7 +6,7 @@ import json
 import unittest
 
 import harness
-from outcome import SHORT, Case
+from outcome import AWAY, SHORT, Case
 
 OPEN_SESSION = ("start_weight_update", {"is_checkpoint_format": True})
 
@@ -151,7 +151,8 @@ class Case08(Case):
         engines = [self.engine(f"fe-{name}", backend=backend) for name in "abc"]
         engines[0].faults({"route": "reset_prefix_cache", "nth": 1, "do": "delay", "seconds": 1})
         folder, _ = self.checkpoint(f"v8-{backend}", harness.layered("8", 2, 32))
-        ranks = self.ranks(self.config(engines, timeouts=SHORT), folder, "8", 2)
+        config = self.config(engines, timeouts={**SHORT, **AWAY})
+        ranks = self.ranks(config, folder, "8", 2)
         self.await_that(lambda: "reset_prefix_cache" in [
             line["path"][1:] for line in engines[1].journal("reply")], 30, "fe-b's caches reset")
         engines[1].stop()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing grows from push 20 on, over either transport, whatever fails meanwhile. PUSHROD_TEST_FULL=1:
-300 pushes with 29 failures each; else fewer, and over tcp by case 15."""
+300 pushes with 30 failures each; else fewer, and over tcp by case 15."""
 
 import os
 import unittest
