@@ -295,7 +295,7 @@ class Case15(FlatCase):
     """Nothing may be lost at every push."""
 
     def test_flat_over_many_pushes_with_failures(self):
-        self.assert_flat("tcp", pushes=120, every=10, limit=120)
+        self.assert_flat("tcp", pushes=80, every=6, limit=120)
 
 
 class Case18(Case):

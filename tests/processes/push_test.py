@@ -242,6 +242,8 @@ class Ranks(harness.Case):
         self.assertTrue(engine.state()["paused"])
 
     def test_a_closed_terminal_is_a_stop_order_too(self):
+        # Where nohup runs the tests, ranks would inherit that it is ignored.
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         engine = self.engine("e0")
         config = self.config([engine], timeouts={"drain": "30s", "request": "30s"})
         folder, _ = self.checkpoint("v1", harness.layered("1"))
