@@ -32,7 +32,8 @@ TEST(NextCall, AFirstPushAsksInThisOrder) {
   EXPECT_EQ(wayTo(Goal::kFlushed, ledger, engine, facts), (Calls{CallKind::kFlush}));
   EXPECT_EQ(wayTo(Goal::kVerified, ledger, engine, facts),
             (Calls{CallKind::kReadVersion, CallKind::kReadPaused}));
-  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{CallKind::kResume}));
+  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts),
+            (Calls{CallKind::kReadVersion, CallKind::kResume}));
 }
 
 TEST(NextCall, ChunksAreToldOneByOneAsTheyAreReady) {
@@ -212,6 +213,10 @@ TEST(NextCall, AResumeWithoutAnswerIsReadAndProvedAgain) {
     ledger.proved = true;
     ledger.verifyRead = true;
     Call call = nextCall(ledger, Goal::kResumed, facts, nullptr).call;
+    ASSERT_EQ(call.kind, CallKind::kReadVersion);
+    const Reply same = TrueEngine{false, true, facts.version}.answer(call);
+    ledger = apply(ledger, Goal::kResumed, call, same, facts);
+    call = nextCall(ledger, Goal::kResumed, facts, &same).call;
     ASSERT_EQ(call.kind, CallKind::kResume);
     Reply reply = bad(CallKind::kResume, 0, Outcome::kUnknown);
     TrueEngine engine;
@@ -229,6 +234,27 @@ TEST(NextCall, AResumeWithoutAnswerIsReadAndProvedAgain) {
     EXPECT_EQ(end.kind, test.kind) << test.label << (test.paused ? " paused" : "");
     EXPECT_EQ(end.call.kind, test.call);
   }
+}
+
+TEST(NextCall, AnEngineThatRestartedAfterItsVerifyIsNotResumed) {
+  const PushFacts facts = theFacts();
+  Ledger ledger = pausedLedger();
+  ledger.proved = true;
+  ledger.verifyRead = true;
+  ledger.label = Label::kPushed;
+  const Call read = nextCall(ledger, Goal::kResumed, facts, nullptr).call;
+  const Reply silent = bad(CallKind::kReadVersion, 0, Outcome::kNotSent);
+  ledger = apply(ledger, Goal::kResumed, read, silent, facts);
+  const Next again = nextCall(ledger, Goal::kResumed, facts, &silent);
+  EXPECT_EQ(again.kind, Next::Kind::kWait) << "it may be starting";
+  EXPECT_EQ(again.call.kind, CallKind::kReadVersion);
+  Reply other = good(CallKind::kReadVersion);
+  other.text = "default";
+  ledger = apply(ledger, Goal::kResumed, read, other, facts);
+  const Next end = nextCall(ledger, Goal::kResumed, facts, &other);
+  EXPECT_EQ(end.kind, Next::Kind::kFailed);
+  EXPECT_NE(end.status.message().find("'default' instead of 'v2'"), std::string::npos);
+  EXPECT_FALSE(ledger.proved) << "its report must not call it current";
 }
 
 TEST(NextCall, SomebodyElsesResumeIsSeenInVerify) {
@@ -352,7 +378,9 @@ TEST(NextCall, ASleepingEngineIsWokenOnceItIsPaused) {
                    CallKind::kReadPaused}));
   EXPECT_TRUE(ledger.weightsWoken && ledger.cacheWoken);
   ledger.proved = true;
-  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts), (Calls{CallKind::kResume}));
+  engine.label = facts.version;
+  EXPECT_EQ(wayTo(Goal::kResumed, ledger, engine, facts),
+            (Calls{CallKind::kReadVersion, CallKind::kResume}));
 }
 
 TEST(NextCall, AnEngineThatWakingResumedIsPausedAgain) {
