@@ -265,9 +265,8 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
 
 void RankRunner::mendGather() {
   if (lastFailed_) {
-    // A failed push may have ended a gather; its verdict is common, so all ranks mend theirs here.
-    // One that cannot be mended says so in its first use.
-    static_cast<void>(gather_->recover());
+    // A failed push may have ended a gather.
+    gather_->renew();
   }
 }
 
