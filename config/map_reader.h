@@ -47,9 +47,12 @@ void readMap(Owner& owner,
     if (!acceptKey(name, here.path, seen, reader)) {
       continue;
     }
-    const auto key = std::find_if(
-        keys.begin(), keys.end(), [&](const Key<Owner>& k) { return k.path == here.relative; });
-    const bool section = std::any_of(keys.begin(), keys.end(), [&](const Key<Owner>& k) {
+    // "push.resend" as one name is no key: written beside a section push it would be a second one.
+    const bool dotted = name.text.find('.') != std::string::npos;
+    const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key<Owner>& k) {
+      return !dotted && k.path == here.relative;
+    });
+    const bool section = !dotted && std::any_of(keys.begin(), keys.end(), [&](const Key<Owner>& k) {
       return k.path.starts_with(here.relative + ".");
     });
     if (key == keys.end() && !section) {

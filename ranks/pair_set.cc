@@ -55,7 +55,7 @@ struct PairSet::Builder {
   Interrupt& interrupt;
   Deadline deadline;
   std::vector<int> missing;
-  std::atomic<int> joining{-1};  ///< the peer whose pair connects, or did last
+  std::atomic<int> joining{-1};  ///< the peer whose pair connects just now
 
   [[nodiscard]] Duration connectLimit() const {
     const Duration left = std::min(deadline.remaining(SteadyClock()), kLongestConnect);
@@ -115,12 +115,14 @@ struct PairSet::Builder {
     } catch (const std::exception& error) {
       return glooFailed("connecting to", peer, error);
     }
+    joining = -1;
     return interrupt.reason();
   }
 
   /// Wakes a waiting connect() as the pair's closing does: what Gloo offers for it. Only of that
-  /// pair, since Gloo's close() resets the connection, and a stopped peer that has not accepted one
-  /// yet would end with Gloo's uncaught exception as soon as it runs again.
+  /// pair, and only while it waits, since Gloo's close() resets the connection: a stopped peer that
+  /// has not accepted one yet (the system answers for it) would end with Gloo's uncaught exception
+  /// as soon as it runs again.
   void closeJoining() const noexcept {
     try {
       if (const int peer = joining; peer >= 0) {

@@ -4,12 +4,13 @@
 
 import json
 import subprocess
+import time
 import unittest
 
 import harness
 from drill_test import DrillCase, digest
 from flat import FlatCase
-from outcome import SHORT
+from outcome import AWAY, SHORT
 
 MODEL = {"prefix": "model.layers.{}.w", "count": 12, "dtype": "bfloat16", "shape": [64, 64]}
 
@@ -124,17 +125,54 @@ class Case01(Case):
 class Case06(Case):
     """One rank's own failure must be everybody's, with its words."""
 
+    def collectives(self):
+        """By the flight record: each rank's votes in order, and the gathers it began in each of the
+        two passes."""
+        record, = self.folder.glob("flight-*.jsonl")
+        votes, gathers = {}, {}
+        for line in record.read_text().splitlines()[1:]:
+            event = json.loads(line)
+            rank, attempt = event["rank"], event["attempt"]
+            if "Vote" in event.get("orders", []):
+                votes.setdefault(rank, []).append((attempt, event["phase"], event["step"]))
+            gathers[rank, attempt] = event.get("gathers", [0])[0]
+        return votes, gathers
+
+    def assert_in_step(self, last_pass):
+        """Every rank entered the same votes. A pass that one rank left reaches the others at
+        whatever gather they are in: a slow one may be one behind. `last_pass`: the second pass's
+        gathers where it was whole."""
+        votes, gathers = self.collectives()
+        self.assertEqual(sorted(votes), [0, 1, 2, 3])
+        for rank in range(1, 4):
+            self.assertEqual(votes[rank], votes[0], rank)
+        for attempt in (1, 2):
+            begun = [gathers[rank, attempt] for rank in range(4)]
+            self.assertLessEqual(max(begun) - min(begun), 1, begun)
+        if last_pass:
+            # And the one that ends it.
+            self.assertEqual({gathers[rank, 2] for rank in range(4)}, {last_pass + 1})
+
     def test_throws_once(self):
         engines = self.two_engines()
         self.assert_pushed(self.with_fault(engines, {"tensor": 5}, "throw"), engines, "recovered")
+        self.assert_in_step(MODEL["count"])
 
     def test_throws_every_time(self):
         engines = self.two_engines()
-        drilled = self.with_fault(engines, {"tensor": 5}, "throw", times=2)
-        self.assert_failed(drilled, engines, bound=8)
-        cause = drilled[1][0]["first_cause"]
-        self.assertEqual((cause["rank"], cause["phase"]), (2, "stream"))
-        self.assertNotIn("time", cause["message"])
+        plan, report = self.folder / "plan.json", self.folder / "drill.json"
+        plan.write_text(json.dumps({"repeat": MODEL, "pushes": [{"version": "7", "faults": [
+            {"rank": 2, "at": {"tensor": 5}, "kind": "throw", "times": 2}]}]}))
+        begin = time.monotonic()
+        self.launch([[harness.PROGRAM, "drill", "--config", str(self.configured(engines)),
+                      "--plan", str(plan), "--report", str(report)]] * 4)
+        for rank in range(4):
+            # Each in the same words: whose failure it is, and that rank's own.
+            self.assert_ended(rank, 3, "Cause: rank 2, stream, attempt 1: the weight source threw in"
+                              " next(): planned fault: throw at tensor 5 [internal]")
+        self.assert_failed((3, json.loads(report.read_text()), self.rank_log(0),
+                            time.monotonic() - begin), engines, bound=8)
+        self.assert_in_step(None)
 
     def test_fails_before_the_first_pause(self):
         engines = self.two_engines()
@@ -151,6 +189,21 @@ class Case06(Case):
         engines = self.two_engines()
         drilled = self.with_fault(engines, {"after": "last_tensor"}, "throw")
         self.assert_pushed(drilled, engines, "recovered")
+        self.assert_in_step(MODEL["count"])
+
+    def test_one_of_all_ranks_alone_ends_the_pass_early(self):
+        # The neighbours: the rank that packs, the last one, and a first tensor that nobody gets.
+        for rank, at in ((0, {"tensor": 11}), (3, {"tensor": 0})):
+            with self.subTest(rank=rank):
+                for record in self.folder.glob("flight-*.jsonl"):
+                    record.unlink()
+                engines = [self.engine(f"fe-{rank}")]
+                plan = {"repeat": MODEL, "pushes": [{"version": "7", "faults": [
+                    {"rank": rank, "at": at, "kind": "throw"}]}]}
+                drilled = self.drill(self.configured(engines), plan, ranks=4)
+                self.assert_pushed(drilled, engines, "recovered")
+                self.assertEqual(drilled[1][0]["first_cause"]["rank"], rank)
+                self.assert_in_step(MODEL["count"])
 
 
 class Case07(Case):
@@ -221,7 +274,8 @@ class Case14(Case):
             if version == "3":
                 engines[2] = self.engine("fe-c", port=engines[2].port)
             plan = {"repeat": MODEL, "pushes": [{"version": version}]}
-            code, reports, text, seconds = self.drill(self.configured(engines), plan)
+            config = self.configured(engines, timeouts=AWAY)
+            code, reports, text, seconds = self.drill(config, plan)
             self.assertEqual(code, 0 if alive else 3, text)
             self.assertLess(seconds, 12 * harness.SLOW)
             if not alive:
@@ -235,10 +289,9 @@ class Case14(Case):
         engines[2].faults({"route": "update_weights", "nth": 1, "do": "die_after_chunks",
                            "after_chunks": 2})
         plan = {"repeat": MODEL, "pushes": [{"version": "7"}]}
-        drilled = self.drill(self.configured(engines), plan)
+        drilled = self.drill(self.configured(engines, timeouts=AWAY), plan)
         self.assert_failed(drilled, engines[:2], bound=20)
         self.assertEqual(drilled[1][0]["first_cause"]["engine"], "fe-c")
-
 
     def test_one_job_loses_it_and_gets_it_back(self):
         engines = [self.engine(f"fe-{name}") for name in "abc"]
@@ -287,6 +340,35 @@ class Case18(Case):
                     for name, shape, _ in rows}
         for engine in engines:
             self.assertEqual(engine.state()["weights"], expected)
+
+    def arrives(self, tensors, **sections):
+        """uint8 tensors, `{name: (shape, owner)}`, from four ranks over both transports."""
+        kinds = ("tcp",) if "owners" in sections.get("transport", {}) else ("tcp", "shm")
+        engines = [self.engine(f"fe-{kind}-{len(self.engines)}", backend=kind) for kind in kinds]
+        plan = {"tensors": [{"name": name, "dtype": "uint8", "shape": shape, "owner": owner}
+                            for name, (shape, owner) in tensors.items()],
+                "pushes": [{"version": "7"}]}
+        code, reports, text, _ = self.drill(self.configured(engines, **sections), plan, ranks=4)
+        self.assertEqual((code, reports[0]["outcome"]), (0, "done"), text)
+        expected = {name: digest(name, "uint8", shape, "7") for name, (shape, _) in tensors.items()}
+        for engine in engines:
+            self.assert_current(engine, "7", expected)
+            self.assertEqual([line["name"] for line in engine.journal("tensor")], list(tensors))
+
+    def test_rounds_where_one_rank_or_none_has_a_share(self):
+        # Of one byte rank 0 has all, of three rank 3 has nothing, of none nobody has any.
+        self.arrives({"a": ([1], 0), "none": ([0, 128], 0), "b": ([3], 0), "c": ([1], 0)})
+
+    def test_nothing_but_such_rounds(self):
+        self.arrives({"a": ([1], 0), "b": ([1, 1], 0), "c": ([], 0)})
+        self.arrives({"none": ([0], 0), "nor-this": ([4, 0], 0)})
+
+    def test_one_rank_owns_all_and_rank_2_has_no_tensors(self):
+        owners = {"transport": {"owners": "true"}}
+        self.arrives({"a": ([64], 3), "b": ([1], 3), "none": ([0], 3)}, **owners)
+        # Rounds of an owner whose tensors have no bytes, and of owners with nothing at all.
+        self.arrives({"a": ([64], 0), "none": ([0], 1), "b": ([1], 1), "c": ([64], 3)}, **owners)
+        self.arrives({"none": ([0], 1), "a": ([64], 3)}, **owners)
 
 
 if __name__ == "__main__":

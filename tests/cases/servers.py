@@ -3,6 +3,7 @@
 
 import select
 import socket
+import struct
 import threading
 
 
@@ -11,10 +12,12 @@ def answer(head, body):
 
 
 class Relay:
-    """A TCP relay in front of an engine that ends connections as a server may."""
+    """A TCP relay in front of an engine that ends connections as a server may. `at_write`: a route,
+    and which of its requests on used connections meets the connection's end."""
 
-    def __init__(self, engine, idle=None, after_reply=False):
+    def __init__(self, engine, idle=None, after_reply=False, at_write=(None, 0)):
         self.name, self.engine, self.idle, self.after_reply = engine.name, engine, idle, after_reply
+        self.route, self.left = at_write
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.closed = 0
@@ -33,7 +36,7 @@ class Relay:
 
     def carry(self, client):
         with client, socket.create_connection(("127.0.0.1", self.engine.port)) as server:
-            answering = False
+            answering = used = False
             while True:
                 # Idle only where nothing is owed.
                 limit = None if answering else self.idle
@@ -48,10 +51,23 @@ class Relay:
                         data = source.recv(65536)
                         if not data:
                             return
+                        if source is client and used and self.meets_its_close(data):
+                            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                              struct.pack("ii", 1, 0))
+                            return
+                        used = used or source is server
                         (server if source is client else client).sendall(data)
                     except OSError:
                         return
                     answering = source is server if self.after_reply else source is client
+
+    def meets_its_close(self, data):
+        words = data.split(b" ", 2)
+        if len(words) > 2 and words[1].decode().lstrip("/").partition("?")[0] == self.route:
+            self.left -= 1
+            self.closed += self.left == 0
+            return self.left == 0
+        return False
 
     def stop(self):
         self.listener.shutdown(socket.SHUT_RDWR)

@@ -6,7 +6,7 @@ import json
 import unittest
 
 import harness
-from outcome import SHORT, Case
+from outcome import AWAY, SHORT, Case
 
 OPEN_SESSION = ("start_weight_update", {"is_checkpoint_format": True})
 
@@ -94,7 +94,12 @@ class Case08(Case):
     """A version probe that returns something else."""
 
     def probe(self, says, resent=True, **fault):
-        engines = [self.engine(f"fe-{name}") for name in "abc"]
+        for backend in ("tcp", "shm"):
+            with self.subTest(backend=backend):
+                self.probe_over(backend, says, resent, fault)
+
+    def probe_over(self, backend, says, resent, fault):
+        engines = [self.engine(f"fe-{name}", backend=backend) for name in "abc"]
         # The first two reads are those at connect.
         engines[1].faults({"route": "weight_info", "nth": list(range(3, 60)), **fault})
         pushed = self.pushed(engines, "8")
@@ -135,6 +140,33 @@ class Case08(Case):
 
     def test_a_connection_that_breaks(self):
         self.probe("weight_info", do="reset")
+
+    def test_a_connection_that_is_refused(self):
+        for backend in ("tcp", "shm"):
+            with self.subTest(backend=backend):
+                self.refused(backend)
+
+    def refused(self, backend):
+        """Nobody listens at fe-b's port any more once all have finished."""
+        engines = [self.engine(f"fe-{name}", backend=backend) for name in "abc"]
+        engines[0].faults({"route": "reset_prefix_cache", "nth": 1, "do": "delay", "seconds": 1})
+        folder, _ = self.checkpoint(f"v8-{backend}", harness.layered("8", 2, 32))
+        config = self.config(engines, timeouts={**SHORT, **AWAY})
+        ranks = self.ranks(config, folder, "8", 2)
+        self.await_that(lambda: "reset_prefix_cache" in [
+            line["path"][1:] for line in engines[1].journal("reply")], 30, "fe-b's caches reset")
+        engines[1].stop()
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.wait(timeout=30 * harness.SLOW), 3, self.rank_log(rank))
+        report = json.loads((self.folder / "ranks.json").read_text())
+        self.assertEqual((report["outcome"], report["resent"]), ("failed", True))
+        cause = report["first_cause"]
+        self.assertEqual((cause["engine"], cause["phase"]), ("fe-b", "verify"))
+        self.assertRegex(cause["message"], "weight_info.*refused")
+        for engine in (engines[0], engines[2]):
+            state = engine.state()
+            self.assertEqual((state["resumes"], state["session"], state["paused"]),
+                             ([], "closed", True), engine.name)
 
 
 class Case20(Case):

@@ -11,7 +11,9 @@ class Case16(ShmCase):
     """Memory is found by the id of its place, never by position."""
 
     def pushed_from(self, hosts, engines):
-        folder, digests = self.model()
+        return self.pushed_by(*self.model(), hosts, engines)
+
+    def pushed_by(self, folder, digests, hosts, engines):
         ranks = self.ranks(self.shm_config(engines), folder, "1", len(hosts), hosts=hosts)
         codes = {rank.wait(timeout=30 * harness.SLOW) for rank in ranks}
         self.assertEqual(len(codes), 1, self.rank_log(0))
@@ -40,6 +42,23 @@ class Case16(ShmCase):
         code, _ = self.pushed_from(["U0"], [engine])
         self.assertEqual(code, 3, self.rank_log(0))
         self.assertIn("u0", self.rank_log(0))
+
+    def test_the_begin_of_an_id_is_not_the_id(self):
+        folder, digests = self.model()
+        for offered, wanted in ((["U10", "U"], "U1"), (["U1"], "U10")):
+            with self.subTest(wanted=wanted):
+                engine = self.shm_engine(f"fe-{wanted}", "--host-id", wanted)
+                code, _ = self.pushed_by(folder, digests, offered, [engine])
+                self.assertEqual(code, 3, self.rank_log(0))
+                self.assertEqual(engine.state()["version"], "default")
+                for said in (wanted, *offered):
+                    self.assertRegex(self.rank_log(0), rf"\b{said}\b")
+        engines = [self.shm_engine("both-1", "--host-id", "U1"),
+                   self.shm_engine("both-10", "--host-id", "U10")]
+        code, _ = self.pushed_by(folder, digests, ["U10", "U1"], engines)
+        self.assertEqual(code, 0, self.rank_log(0))
+        for engine in engines:
+            self.assert_current(engine, "1", digests)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many pushes of one job, some with failures, whose processes must not grow."""
 
+import concurrent.futures
 import json
 import os
 import re
@@ -21,24 +22,53 @@ def sizes(pid):
     return (len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"]), int(status["VmRSS"]))
 
 
+REFUSED_PAUSE = "refuse a pause"
+# What fails at an engine, once each: a name, its route, and what it does there. Some cost the resend
+# (an engine that dies is started again and may be in time for it), some the push, and some are
+# resolved by reads.
+KINDS = (("fail in mid-stream", "update_weights", {"do": "fail_after_chunks", "after_chunks": 1}),
+         ("refuse a start", "start_weight_update", {"do": "status", "status": 500}),
+         ("lose a finish's reply", "finish_weight_update", {"do": "apply_reset"}),
+         ("die in mid-stream", "update_weights", {"do": "die_after_chunks", "after_chunks": 1}),
+         (REFUSED_PAUSE, "pause", {"do": "status", "status": 400}),
+         ("cut an update's connection", "update_weights", {"do": "reset"}),
+         ("lose a finish", "finish_weight_update", {"do": "close"}),
+         ("lose a resume", "resume", {"do": "close"}),
+         ("die at the finish", "finish_weight_update", {"do": "die"}))
+
+
 class FlatCase(DrillCase):
     def plan_with_failures(self, pushes, every):
-        """One push in `every` is to fail once: a rank throws, or by turns an engine, which then has
-        taken a chunk. Returns the plan and the engine's fault."""
-        plan, hit, streams = [], [], 0
+        """One push in `every` is to fail once: every fourth of these by a rank that throws."""
+        plan = []
         for number in range(1, pushes + 1):
-            faults, turn = [], number // every
-            failing = number % every == every // 2
-            streams += 1
-            if failing and turn % 2 == 0:
-                faults = [{"rank": turn % 3, "at": {"tensor": 5 + turn % 7}, "kind": "throw"}]
-            elif failing:
-                hit.append(streams)
-            streams += 1 if failing else 0
-            plan.append({"version": str(number), "faults": faults})
-        return ({"repeat": REPEAT, "pushes": plan},
-                {"route": "update_weights", "nth": hit, "do": "fail_after_chunks",
-                 "after_chunks": 1})
+            turn = number // every
+            throws = number % every == every // 2 and turn % 4 == 0
+            plan.append({"version": str(number), "faults": [
+                {"rank": turn % 3, "at": {"tensor": 5 + turn % 7}, "kind": "throw"}] if throws
+                         else []})
+        return {"repeat": REPEAT, "pushes": plan}
+
+    def inject(self, engines, pushes, every):
+        """The other failures, at the engines: each as soon as so many pushes have ended."""
+        turns = [turn for turn in range(1, pushes // every) if turn % 4]
+        for number, turn in enumerate(turns):
+            self.await_that(lambda at=turn * every: self.ended() >= at, 240, f"push {turn * every}")
+            place = number % len(engines)
+            engine, (name, route, fault) = engines[place], KINDS[number % len(KINDS)]
+            before = self.fired(engine)
+            engine.faults({"route": route, "nth": 1, **fault})
+            if name.startswith("die"):
+                engine.process.wait(timeout=60 * harness.SLOW)
+                engine.stop()
+                self.engines.remove(engine)
+                engines[place] = self.engine(engine.name, port=engine.port, backend=engine.backend)
+            else:
+                self.await_that(lambda e=engine, n=before: self.fired(e) > n, 60, name)
+            self.injected.append(name)
+
+    def fired(self, engine):
+        return engine.journal_path.read_bytes().count(b'"event":"fault"')
 
     def page(self):
         try:
@@ -65,25 +95,38 @@ class FlatCase(DrillCase):
     def assert_flat(self, backend, pushes, every, limit):
         """Plays the pushes. Returns the medians at the first and at the last ones."""
         engines = [self.engine("fe-a", backend=backend), self.engine("fe-b", backend=backend)]
-        plan, fault = self.plan_with_failures(pushes, every)
-        engines[1].faults(fault)
         self.port = harness.free_port()
         config = self.config(engines, transport={"buffer": "16KiB"},
                              metrics={"listen": f'"127.0.0.1:{self.port}"'})
         path, report = self.folder / "plan.json", self.folder / "drill.json"
+        plan = self.plan_with_failures(pushes, every)
         path.write_text(json.dumps(plan))
         with open(self.folder / "rank-0.log", "wb") as log:
             job = subprocess.Popen(
                 [harness.PROGRAM, "drill", "--config", str(config), "--plan", str(path), "--ranks",
                  "3", "--report", str(report)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.children.append(job)
-        early = [self.sampled(job, FIRST + i) for i in range(SAMPLES)]
-        late = [self.sampled(job, pushes - 4 * SAMPLES + i) for i in range(SAMPLES)]
-        self.assertEqual(job.wait(timeout=limit * harness.SLOW), 0, self.rank_log(0)[-4000:])
-        outcomes = [each["outcome"] for each in json.loads(report.read_text())]
-        self.assertEqual(outcomes.count("recovered"), pushes // every, outcomes)
-        self.assertEqual(outcomes.count("done"), pushes - pushes // every, outcomes)
+        self.injected = []
+        with concurrent.futures.ThreadPoolExecutor(1) as helper:
+            injecting = helper.submit(self.inject, engines, pushes, every)
+            early = [self.sampled(job, FIRST + i) for i in range(SAMPLES)]
+            late = [self.sampled(job, pushes - 4 * SAMPLES + i) for i in range(SAMPLES)]
+            injecting.result()
+        code = job.wait(timeout=limit * harness.SLOW)
+        self.assertIn(code, (0, 3), self.rank_log(0)[-4000:])
+        throws = sum(len(push["faults"]) for push in plan["pushes"])
+        self.assert_outcomes([each["outcome"] for each in json.loads(report.read_text())], throws)
         return self.compare(early, late)
+
+    def assert_outcomes(self, outcomes, throws):
+        """Every failure was met, and no push failed that could be mended."""
+        refused = self.injected.count(REFUSED_PAUSE)
+        died = sum(name.startswith("die") for name in self.injected)
+        self.assertLessEqual(outcomes.count("failed"), refused + died, outcomes)
+        self.assertGreaterEqual(outcomes.count("failed"), refused, outcomes)
+        self.assertGreaterEqual(outcomes.count("recovered"), throws, outcomes)
+        self.assertGreaterEqual(outcomes.count("done"), len(outcomes) - throws - len(self.injected),
+                                outcomes)
 
     def compare(self, early, late):
         first = [statistics.median(column) for column in zip(*early)]

@@ -4,6 +4,7 @@
 import json
 import re
 import signal
+import time
 import unittest
 
 import harness
@@ -128,7 +129,7 @@ class OneFault(harness.Case):
 
 class EveryAttemptFails(harness.Case):
     def test_all_ranks_say_the_same_and_nothing_is_resumed(self):
-        engines = [self.engine("good", "--world-size", "2"), self.engine("bad")]
+        engines = [self.engine("good", "--world-size", "2"), self.engine("bad"), self.engine("fine")]
         config = self.config(engines)
         folder, _ = self.weights("1")
         engines[1].faults({"route": "update_weights", "nth": "every", "do": "fail_after_chunks",
@@ -200,11 +201,14 @@ class DeadEngine(harness.Case):
 
 
 class Ranks(harness.Case):
-    def stuck_push(self, count):
-        """`count` ranks in the middle of a stream that their engine has stopped reading."""
+    AGREEMENT = 5  # seconds, the harness's
+
+    def stuck_push(self, count, more=()):
+        """`count` ranks in the middle of a stream that their engine has stopped reading. `more`:
+        engines that read on."""
         engine = self.engine("e0")
-        config = self.config([engine], timeouts={"progress": "30s", "request": "30s"})
-        folder, _ = self.weights("1")
+        config = self.config([engine, *more], timeouts={"progress": "30s", "request": "30s"})
+        folder, _ = self.checkpoint(f"v1-{len(self.children)}", harness.layered("1"))
         engine.faults({"route": "update_weights", "nth": 1, "do": "stop_reading",
                        "after_chunks": 1})
         ranks = self.ranks(config, folder, "1", count)
@@ -212,12 +216,22 @@ class Ranks(harness.Case):
         return engine, ranks
 
     def test_a_killed_rank_ends_the_push_for_all(self):
-        engine, ranks = self.stuck_push(4)
-        ranks[2].kill()
-        for rank in (0, 1, 3):
-            # timeouts.agreement + 1 s, and the closing of the session.
-            self.assert_ended(rank, 3, "rank 2 is gone", limit=20)
-        self.assertTrue(engine.state()["paused"])
+        for killed in (2, 0):
+            with self.subTest(killed=killed):
+                others = [self.engine(f"e1-{killed}", "--world-size", "2"),
+                          self.engine(f"e2-{killed}")]
+                engine, ranks = self.stuck_push(4, others)
+                begin = time.monotonic()
+                ranks[killed].kill()
+                for rank in set(range(4)) - {killed}:
+                    left = begin + self.AGREEMENT + 1 - time.monotonic()
+                    self.assertEqual(ranks[rank].wait(timeout=max(left, 0.01) * harness.SLOW), 3,
+                                     self.rank_log(rank))
+                    self.assertIn(f"rank {killed} is gone", self.rank_log(rank))
+                for each in [engine, *others]:
+                    state = each.state()
+                    self.assertEqual((state["paused"], state["resumes"]), (True, []), each.name)
+                    self.assertNotEqual(state["version"], "1")
 
     def test_a_signal_ends_the_push_cleanly(self):
         engine, ranks = self.stuck_push(3)

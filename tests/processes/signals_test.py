@@ -147,6 +147,10 @@ class SignalCase(DrillCase):
         known = {each for each in told.values() if each != "unknown"}
         if phase == "check" and "done" not in known:
             return  # before they have met each rank has its own view
+        if phase in ("recover", "failing"):
+            # The vote that told the engine's failure may have died on its way to some.
+            known = {each for each in known if not re.search(r"rank \d is gone", each)}
+            self.assertNotIn("done", known, self.logs())
         self.assertLessEqual(len(known), 1, self.logs())
 
     def logs(self):

@@ -10,6 +10,8 @@
 namespace pushrod::config::test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -50,6 +52,19 @@ void expectSuggested(const std::string& path, const std::string& meant) {
                   fault.find(meant + ", which belongs") != std::string::npos);
   }
   EXPECT_TRUE(found) << ::testing::PrintToString(faultsOf(nested(path)));
+}
+
+TEST(MisspeltKey, ItsWholePathInOneName) {
+  for (const Key<Config>& key : configKeys()) {
+    if (key.path.find('.') != std::string::npos) {
+      EXPECT_THAT(
+          faultsOf(key.path + ": 1\n"),
+          Contains(AllOf(HasSubstr(":1:1: " + key.path + ": unknown key"),
+                         HasSubstr(key.path + ", which belongs under " + parentOf(key.path)))));
+    }
+  }
+  EXPECT_THAT(faultsOf("push:\n  dtypes.default: float32\n"),
+              Contains(HasSubstr(":2:3: push.dtypes.default: unknown key")));
 }
 
 TEST(MisspeltKey, OneLetterChanged) {
