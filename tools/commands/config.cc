@@ -50,8 +50,7 @@ int check(const CheckOptions& options) {
   if (!files) {
     printError("warning: engines.tls: " + files.message() + "; a push from this host is refused");
   }
-  print(options.effective ? config->effective() : options.file + ": no faults\n");
-  return kExitDone;
+  return printAnswer(options.effective ? config->effective() : options.file + ": no faults\n");
 }
 
 }  // namespace
