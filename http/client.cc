@@ -8,10 +8,10 @@
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "http/exchange.h"
+#include "http/tls.h"
 
 namespace pushrod::http {
 namespace {
@@ -130,40 +130,6 @@ Status invalid(const std::string& text) {
   return Status(Code::kInvalidArgument, text);
 }
 
-Status loadTls(detail::Route& route) {
-  const ClientOptions& options = route.options;
-  route.tls.emplace(asio::ssl::context::tls_client);
-  asio::ssl::context& tls = *route.tls;
-  error_code error;
-  tls.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                      asio::ssl::context::no_tlsv1_1,
-                  error);
-  tls.set_verify_mode(options.verifyTls ? asio::ssl::verify_peer : asio::ssl::verify_none, error);
-  if (!options.caFile.empty()) {
-    tls.load_verify_file(options.caFile, error);
-    if (error) {
-      return invalid("the CA file " + options.caFile + " cannot be used: " + error.message());
-    }
-  } else if (options.verifyTls) {
-    tls.set_default_verify_paths(error);
-  }
-  if (options.certFile.empty() != options.keyFile.empty()) {
-    return invalid("a client certificate and its key must be given together");
-  }
-  if (!options.certFile.empty()) {
-    tls.use_certificate_chain_file(options.certFile, error);
-    if (error) {
-      return invalid("the certificate file " + options.certFile +
-                     " cannot be used: " + error.message());
-    }
-    tls.use_private_key_file(options.keyFile, asio::ssl::context::pem, error);
-    if (error) {
-      return invalid("the key file " + options.keyFile + " cannot be used: " + error.message());
-    }
-  }
-  return {};
-}
-
 Status loadProxy(detail::Route& route) {
   const std::string& given = route.options.proxy;
   if (given.empty()) {
@@ -200,9 +166,12 @@ Result<std::unique_ptr<Client>> Client::create(net::IoExecutor& executor,
       return status;
     }
     if (url.tls) {
-      if (Status status = loadTls(*route); !status.ok()) {
-        return status;
+      const ClientOptions& given = route->options;
+      auto tls = makeTlsContext({given.caFile, given.certFile, given.keyFile, given.verifyTls});
+      if (!tls.ok()) {
+        return tls.status();
       }
+      route->tls = std::move(*tls);
     }
     return std::unique_ptr<Client>(std::make_unique<ClientImpl>(executor, std::move(route)));
   } catch (const std::exception& thrown) {

@@ -35,7 +35,7 @@ struct Route {
   Url url;
   std::optional<Url> proxy;
   ClientOptions options;
-  std::optional<boost::asio::ssl::context> tls;
+  std::shared_ptr<boost::asio::ssl::context> tls;  ///< null: plain
   /// The address that answered last is tried first.
   std::optional<boost::asio::ip::tcp::endpoint> lastGood;
 };

@@ -121,17 +121,16 @@ Status Gather::connect(Deadline deadline) {
 }
 
 Status Gather::recover(Deadline deadline) {
+  renew();
+  const Status connected = size() > 1 ? connect(deadline) : Status();
+  return connected.ok() ? connected : fail(connected);
+}
+
+void Gather::renew() {
   (void)fail(Status());
   interrupt_.clear();
-  if (size() > 1) {
-    ++generation_;
-    const Status connected = connect(deadline);
-    if (!connected) {
-      return fail(connected);
-    }
-  }
+  ++generation_;
   failed_ = false;
-  return Status();
 }
 
 void Gather::abort(const Status& reason) noexcept {

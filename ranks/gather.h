@@ -42,6 +42,8 @@ class Gather {
   void abort(const Status& reason) noexcept;
   /// A collective: connects anew.
   Status recover(Deadline deadline);
+  /// Forgets a failure; the next call connects anew. Contacts nobody. Not during a call.
+  void renew();
 
  private:
   /// What neighbours compare before any byte moves.

@@ -150,6 +150,31 @@ void Link::setPosition(const VoteKey& position) {
   if (position != position_) {
     position_ = position;
     positionSince_ = executor_.now();
+    // Not inline: the caller is in the middle of a step.
+    executor_.post([this, alive = std::weak_ptr<int>(alive_)] {
+      if (!alive.expired()) {
+        noticeAhead();
+      }
+    });
+  }
+}
+
+void Link::noticeAhead() {
+  if (listener_ == nullptr || position_.phase != Phase::kCheck || behind_ == position_.epoch) {
+    return;
+  }
+  const std::vector<RankPosition> known = positions();
+  const auto ahead = std::find_if(known.begin(), known.end(), [this](const RankPosition& each) {
+    return each.key.epoch > position_.epoch;
+  });
+  if (ahead != known.end()) {
+    behind_ = position_.epoch;
+    listener_->onStop(ahead->rank,
+                      position_,
+                      Status(Code::kUnavailable,
+                             rankText(ahead->rank) + " gave push " +
+                                 std::to_string(position_.epoch) + " up and is at push " +
+                                 std::to_string(ahead->key.epoch) + "; this rank meets it there"));
   }
 }
 

@@ -132,7 +132,11 @@ class Link final : public RankLink, public RecordExchange {
   /// Tells the rank above of ranks here that it may not know.
   void announce(const std::vector<int>& ranks);
   void beatAbove(const std::vector<RankPosition>& positions);
+  [[nodiscard]] LinkFrame wordBelow() const;
   void beatBelow();
+  /// A rank at a later push than ours, while ours still meets, has given ours up: no rank's push
+  /// ends well before all have met. The listener then hears a stop from that rank, once.
+  void noticeAhead();
   void tellLost(int rank, const Status& reason, std::optional<Id> except);
 
   net::IoExecutor& executor_;
@@ -152,6 +156,7 @@ class Link final : public RankLink, public RecordExchange {
   std::optional<LinkFrame> lastVerdict_;  ///< the same
   LinkAddress rankZero_;
   std::uint64_t epoch_ = 0;    ///< of the last join
+  std::uint64_t behind_ = 0;   ///< the push that the listener knows to be given up by others
   std::uint64_t attempt_ = 0;  ///< number of the connect whose answer counts
   int wanted_ = -1;            ///< the rank that connect() is after
   int orphanOf_ = -1;          ///< the rank above that we lost and told of in this push

@@ -94,6 +94,8 @@ bool Link::handleHello(Id id, const LinkFrame& frame) {
   if (lastVerdict_ && lastVerdict_->epoch == frame.epoch) {
     peer.stream->write(encode(*lastVerdict_));
   }
+  // Where we are, at once: one that fell behind need not wait for a beat to know.
+  peer.stream->write(encode(wordBelow()));
   announce({rank});
   return true;
 }
@@ -138,6 +140,7 @@ bool Link::handleBeat(Id id, const LinkFrame& frame) {
   if (!peer.above && !fresh.empty()) {
     announce(fresh);
   }
+  noticeAhead();
   return true;
 }
 
@@ -244,12 +247,16 @@ void Link::beatAbove(const std::vector<RankPosition>& positions) {
   }
 }
 
-void Link::beatBelow() {
+LinkFrame Link::wordBelow() const {
   LinkFrame beat;
   beat.rank = options_.rank;
   beat.positions = peers_.positions(true, executor_.now());
   beat.positions.push_back(ownPosition());
-  peers_.sendBelow(beat);
+  return beat;
+}
+
+void Link::beatBelow() {
+  peers_.sendBelow(wordBelow());
 }
 
 void Link::tellLost(int rank, const Status& reason, std::optional<Id> except) {

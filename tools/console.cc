@@ -2,7 +2,9 @@
 #include "tools/console.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 namespace pushrod::tools {
 
@@ -21,6 +23,14 @@ void printFaults(std::string_view text) {
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
+}
+
+int printAnswer(std::string_view text, int code) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    printError("the output could not be written: " + std::generic_category().message(errno));
+    return kExitInternal;
+  }
+  return code;
 }
 
 std::string bytesText(std::uint64_t bytes) {

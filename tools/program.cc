@@ -2,6 +2,7 @@
 #include "tools/program.h"
 
 #include <exception>
+#include <sstream>
 #include <xxhash.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +27,9 @@ namespace {
 /// Help and version texts are answers; everything else that the parser throws is a usage error.
 int usage(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {
-    return app.exit(error);
+    std::ostringstream text;
+    static_cast<void>(app.exit(error, text, text));
+    return printAnswer(text.str());
   }
   printError(std::string(error.what()) + "; see pushrod --help, or --help behind a command");
   return kExitRefused;

@@ -46,4 +46,9 @@ struct PushOptions {
   return "rank-" + std::to_string(rank) + ".summary.txt";
 }
 
+/// Made there by a rank once it has met all the others.
+[[nodiscard]] inline std::string meetingFileName(int rank) {
+  return "rank-" + std::to_string(rank) + ".met";
+}
+
 }  // namespace pushrod::tools

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/push_parent.h"
 
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <system_error>
 
 #include <pushrod/config.h>
 
@@ -16,6 +19,7 @@
 #include "tools/sources/checkpoint.h"
 #include "tools/sources/drill_plan.h"
 #include "tools/supervisor.h"
+#include "tools/unheard_ranks.h"
 
 namespace pushrod::tools {
 namespace {
@@ -38,21 +42,6 @@ std::optional<std::string> lowest(const PrivateFolder& folder,
     }
   }
   return std::nullopt;
-}
-
-/// What the ranks themselves cannot tell: who died and who had to be ended.
-std::string deaths(const std::vector<ChildEnd>& ends) {
-  std::string text;
-  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-    const ChildEnd& end = ends[rank];
-    if (end.killed) {
-      text += " Rank " + std::to_string(rank) + " did not end in time and was killed.";
-    } else if (end.signal != 0) {
-      text += " Rank " + std::to_string(rank) + " was ended by signal " +
-              std::to_string(end.signal) + ".";
-    }
-  }
-  return text;
 }
 
 /// The ranks' own word, then what only their parent knows.
@@ -88,35 +77,55 @@ Duration extraTime(const DrillPlan& plan, const TimeoutsConfig& limits) {
   return extra;
 }
 
-void leaveRefusal(const PushOptions& options, const Status& why) {
-  // Where the report itself is what was refused, nothing can be written.
-  if (!options.report.empty() && checkReportPath(options.report).ok()) {
-    const std::string text =
-        reportText(options, refusedReport(options.version, options.ranks, why).toJson()) + "\n";
-    const Status written = writeReportFile(options.report, text);
-    if (!written) {
-      printError(written.message());
-    }
+void leaveReport(const PushOptions& options, const std::string& report) {
+  if (options.report.empty()) {
+    return;
+  }
+  const Status written = writeReportFile(options.report, report + "\n");
+  if (!written) {
+    printError(written.message());
   }
 }
 
-void tell(const PushOptions& options,
-          const PrivateFolder& folder,
-          const SuperviseResult& result,
-          int code) {
-  const auto summary = lowest(folder, options.ranks, &summaryFileName);
-  const std::string text = told(summary.value_or("No rank left a result."), deaths(result.ends));
-  if (code == kExitDone) {
+void leaveRefusal(const PushOptions& options, const Status& why) {
+  // Where the report itself is what was refused, nothing can be written.
+  if (!options.report.empty() && checkReportPath(options.report).ok()) {
+    leaveReport(options,
+                reportText(options, refusedReport(options.version, options.ranks, why).toJson()));
+  }
+}
+
+/// One run of all ranks, as their supervisor sees it.
+struct Run {
+  const PushOptions& options;
+  const Config& config;
+  std::string version;  ///< of the first push
+  std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
+
+  /// Nothing is known of a push whose ranks all ended well and left no result: no report then.
+  void leaveOwnReport(const std::string& why, int code) const {
+    if (code != kExitDone) {
+      leaveReport(options,
+                  reportText(options,
+                             unheardReport(version, config, options.ranks, started, why).toJson()));
+    }
+  }
+};
+
+void tell(const Run& run, const PrivateFolder& folder, const SuperviseResult& result, int code) {
+  const int ranks = run.options.ranks;
+  const auto summary = lowest(folder, ranks, &summaryFileName);
+  const std::string unheard = unheardText(result.ends, folder.path());
+  const std::string text = summary ? told(*summary, deathsText(result.ends)) : unheard;
+  if (code == kExitDone && summary) {
     print(text + "\n");
   } else {
     printError(text);
   }
-  const auto report = lowest(folder, options.ranks, &reportFileName);
-  if (!options.report.empty() && report) {
-    const Status written = writeReportFile(options.report, *report + "\n");
-    if (!written) {
-      printError(written.message());
-    }
+  if (const auto report = lowest(folder, ranks, &reportFileName)) {
+    leaveReport(run.options, *report);
+  } else {
+    run.leaveOwnReport(unheard, code);
   }
 }
 
@@ -127,6 +136,34 @@ void tellRefusal(const PushOptions& options, const Status& refused) {
   } else {
     printError(refused.message() + "; no engine was contacted");
   }
+}
+
+int superviseRanks(const Run& run, const PrivateFolder& folder, Duration extra) {
+  const TimeoutsConfig& limits = run.config.timeouts;
+  SuperviseOptions supervision;
+  supervision.ranks = run.options.ranks;
+  supervision.command = [&](int rank) { return rankCommand(run.options, folder.path(), rank); };
+  supervision.straggler = limits.shutdown + run.config.metrics.linger;
+  // A rank that waits for the others to come has that limit yet, and then tells who did not come.
+  supervision.stragglerMore = [&](int rank) {
+    std::error_code ignored;
+    const bool met = std::filesystem::exists(folder.file(meetingFileName(rank)), ignored);
+    return met ? Duration::zero() : limits.connect;
+  };
+  supervision.limit =
+      limits.startup + limits.push + supervision.straggler + limits.shutdown + extra;
+  if (!run.options.plan.empty()) {
+    supervision.wakeAfter = [&](int rank) { return plannedStop(folder.path(), rank); };
+  }
+  const Result<SuperviseResult> result = supervise(supervision);
+  if (!result) {
+    printError(result.status().message());
+    run.leaveOwnReport(result.status().message(), kExitInternal);
+    return kExitInternal;
+  }
+  const int code = combineExits(result->ends, result->signal);
+  tell(run, folder, *result, code);
+  return code;
 }
 
 }  // namespace
@@ -173,29 +210,22 @@ int runPushParent(const PushOptions& options) {
     leaveRefusal(options, refused);
     return refused.code() == Code::kInternal ? kExitInternal : kExitRefused;
   }
+  // From here on something is left behind by a sudden end.
+  const HeldSignals held;
   const Result<std::unique_ptr<PrivateFolder>> folder = PrivateFolder::create();
   if (!folder) {
     printError(folder.status().message() + "; no engine was contacted");
+    leaveRefusal(options, folder.status());
     return kExitRefused;
   }
-  SuperviseOptions supervision;
-  supervision.ranks = options.ranks;
-  supervision.command = [&](int rank) { return rankCommand(options, (*folder)->path(), rank); };
-  supervision.straggler = config->timeouts.shutdown + config->metrics.linger;
-  const TimeoutsConfig& limits = config->timeouts;
-  supervision.limit = limits.startup + limits.push + supervision.straggler + limits.shutdown +
-                      extraTime(*plan, limits);
-  if (!options.plan.empty()) {
-    supervision.wakeAfter = [&](int rank) { return plannedStop((*folder)->path(), rank); };
+  // Whatever happens, an earlier push's report is not taken for this one's.
+  if (!options.report.empty()) {
+    removeOldReport(options.report);
   }
-  const Result<SuperviseResult> result = supervise(supervision);
-  if (!result) {
-    printError(result.status().message());
-    return kExitInternal;
-  }
-  const int code = combineExits(result->ends, result->signal);
-  tell(options, **folder, *result, code);
-  return code;
+  const std::string version = options.plan.empty() ? options.version : plan->pushes.front().version;
+  return superviseRanks({.options = options, .config = *config, .version = version},
+                        **folder,
+                        extraTime(*plan, config->timeouts));
 }
 
 }  // namespace pushrod::tools

@@ -88,7 +88,10 @@ RankResult RankRunner::drillPush(const DrillPush& push) {
   request.version = push.version;
   request.weights = &source;
   request.draftWeights = push.draft ? &draft : nullptr;
-  request.onPhase = [&source](Phase phase, int /*attempt*/) { return source.enter(phase); };
+  request.onPhase = [this, &source](Phase phase, int /*attempt*/) {
+    noteMeeting();  // The first phase is told of once the ranks have met.
+    return source.enter(phase);
+  };
   if (line) {
     request.progress = [&line](const PushProgress& progress) { line->update(progress); };
   }

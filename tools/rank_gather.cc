@@ -63,6 +63,11 @@ class RankGather final : public ShareGather {
     return rendezvous_->meet(interrupt_, deadline).ok() && gather_->recover(deadline).ok();
   }
 
+  void renew() override {
+    interrupt_.clear();
+    gather_->renew();
+  }
+
  private:
   Rank rank_;
   Duration limit_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <poll.h>
 #include <unistd.h>
@@ -97,6 +98,7 @@ int RankRunner::run() {
   config_ = std::move(*config);
   Status ready = prepare();
   if (ready) {
+    forgetOldReport();
     ready = connect();
   }
   if (!ready) {
@@ -255,9 +257,14 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
   PushRequest request;
   request.version = version;
   request.weights = &source;
-  if (line) {
-    request.progress = [&line](const PushProgress& progress) { line->update(progress); };
-  }
+  request.progress = [this, &line](const PushProgress& progress) {
+    if (progress.phase != Phase::kIdle && progress.phase != Phase::kCheck) {
+      noteMeeting();
+    }
+    if (line) {
+      line->update(progress);
+    }
+  };
   RankResult result = resultOf(coordinator_->push(request));
   lastFailed_ = result.exit != 0;
   return result;
@@ -265,9 +272,8 @@ RankResult RankRunner::push(const Checkpoint& checkpoint, const std::string& ver
 
 void RankRunner::mendGather() {
   if (lastFailed_) {
-    // A failed push may have ended a gather; its verdict is common, so all ranks mend theirs here.
-    // One that cannot be mended says so in its first use.
-    static_cast<void>(gather_->recover());
+    // A failed push may have ended a gather.
+    gather_->renew();
   }
 }
 
@@ -279,6 +285,21 @@ RankResult RankRunner::refuseTogether() {
   return resultOf(coordinator_->push(request));
 }
 
+/// Rank 0's alone: another rank's may be the same file, with a refusal of rank 0 in it already.
+void RankRunner::forgetOldReport() const {
+  const bool mine = rank_.rank == 0 && options_.folder.empty() && !options_.report.empty();
+  if (mine && checkReportPath(options_.report).ok()) {
+    removeOldReport(options_.report);
+  }
+}
+
+void RankRunner::noteMeeting() {
+  if (!met_ && !options_.folder.empty()) {
+    met_ = true;
+    std::ofstream(options_.folder + "/" + meetingFileName(rank_.rank)).put('\n');
+  }
+}
+
 void RankRunner::publish(const RankResult& result) const {
   if (!options_.folder.empty()) {
     // The supervisor picks the lowest rank's results and speaks for all.
@@ -287,8 +308,11 @@ void RankRunner::publish(const RankResult& result) const {
       if (!written) {
         printError(written.toString());
       }
+      return written.ok();
     };
-    leave(summaryFileName(rank_.rank), result.summary);
+    if (!leave(summaryFileName(rank_.rank), result.summary)) {
+      printError("rank " + std::to_string(rank_.rank) + ": " + result.summary);
+    }
     if (!result.report.empty()) {
       leave(reportFileName(rank_.rank), result.report);
     }

@@ -42,7 +42,11 @@ class RankRunner {
   RankResult push(const Checkpoint& checkpoint, const std::string& version);
   /// Tells all ranks why this one cannot push.
   RankResult refuseTogether();
+  /// Tells the supervisor that this rank waits for no other to come.
+  void noteMeeting();
   void publish(const RankResult& result) const;
+  /// An earlier push's report is not taken for this one's, whatever happens to it.
+  void forgetOldReport() const;
   void leaveReport(const std::string& report) const;
   void linger() const;
   [[nodiscard]] int exitCode(int code) const;
@@ -57,6 +61,7 @@ class RankRunner {
   DrillPlan plan_;
   std::unique_ptr<ShareGather> gather_;
   bool lastFailed_ = false;
+  bool met_ = false;  ///< noted; used by one thread, the one that a push tells its phases on
   std::unique_ptr<PushCoordinator> coordinator_;
 };
 

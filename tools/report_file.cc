@@ -23,9 +23,9 @@ std::string temporaryBeside(const std::string& path) {
   return path + ".tmp." + std::to_string(::getpid());
 }
 
-Status refused(const std::string& path, int error) {
+Status refused(const std::string& path, const std::string& why) {
   return {Code::kInvalidArgument,
-          "--report " + path + ": cannot be written: " + errnoText(error) +
+          "--report " + path + ": cannot be written: " + why +
               "; name a file in a folder that exists and may be written"};
 }
 
@@ -53,15 +53,20 @@ Status checkReportPath(const std::string& path) {
   struct stat state = {};
   if (::lstat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) {
     // The rename would put a file in the place of a device, a pipe or a link, such as /dev/stdout.
-    return refused(path, S_ISDIR(state.st_mode) ? EISDIR : EEXIST);
+    return refused(path, S_ISDIR(state.st_mode) ? errnoText(EISDIR) : "it is not a regular file");
   }
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
   if (!file.valid()) {
-    return refused(path, errno);
+    return refused(path, errnoText(errno));
   }
   ::unlink(temporary.c_str());
   return {};
+}
+
+void removeOldReport(const std::string& path) {
+  // A failure shows again when the new one is written.
+  ::unlink(path.c_str());
 }
 
 Status writeReportFile(const std::string& path, std::string_view text) {

@@ -12,6 +12,8 @@ namespace pushrod::tools {
 /// Whether a report could be written to `path` now: invalidArgument, naming it, when not. Leaves
 /// nothing behind.
 [[nodiscard]] Status checkReportPath(const std::string& path);
+/// Takes away what an earlier push left at `path`, which checkReportPath() has passed.
+void removeOldReport(const std::string& path);
 /// Writes a temporary file beside `path` and renames it, so that a reader sees all or nothing.
 [[nodiscard]] Status writeReportFile(const std::string& path, std::string_view text);
 

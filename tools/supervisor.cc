@@ -105,10 +105,21 @@ class Supervision {
     for (const auto& child : children_) {
       running += child->poll() ? 0U : 1U;
     }
-    if (running < children_.size()) {
-      limitTo(options_.straggler, firstEnded_);
+    if (running < children_.size() && !firstEnded_) {
+      limitTo(stragglerLimit(), firstEnded_);
     }
     return running;
+  }
+
+  /// What the children that still run may take, now that one has ended.
+  Duration stragglerLimit() {
+    Duration more = Duration::zero();
+    for (std::size_t rank = 0; options_.stragglerMore && rank < children_.size(); ++rank) {
+      if (!children_[rank]->poll()) {
+        more = std::max(more, options_.stragglerMore(static_cast<int>(rank)));
+      }
+    }
+    return options_.straggler + more;
   }
 
   /// Children that stop themselves are to be woken; returns when the next one is.
@@ -178,6 +189,18 @@ class Supervision {
 };
 
 }  // namespace
+
+HeldSignals::HeldSignals() : set_(stopSignals()) {
+  ::sigaddset(&set_, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+}
+
+HeldSignals::~HeldSignals() {
+  const timespec now = {};
+  while (::sigtimedwait(&set_, nullptr, &now) > 0) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 sigset_t stopSignals() {
   sigset_t set;

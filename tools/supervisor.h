@@ -20,6 +20,8 @@ struct SuperviseOptions {
   std::function<std::vector<std::string>(int rank)> command;
   /// A child that outlives the first one's end by more than this is ended.
   Duration straggler = std::chrono::seconds(20);
+  /// Asked of each running child when one has ended: by how much longer it may live than that.
+  std::function<Duration(int rank)> stragglerMore = {};
   /// Asked once each time a child has stopped: after how long it gets SIGCONT, nullopt: never.
   std::function<std::optional<Duration>(int rank)> wakeAfter = {};
   /// All children together; zero: they bound themselves.
@@ -50,6 +52,21 @@ class StopOrders {
 
 /// The signals that order a stop: SIGINT, SIGTERM and, unless it is ignored, SIGHUP.
 [[nodiscard]] sigset_t stopSignals();
+
+/// Holds stop orders and SIGUSR1 back for its lifetime, so that none ends this process before it
+/// has cleared up. Those that supervise() did not take over meanwhile came too late and are
+/// dropped.
+class HeldSignals {
+ public:
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t set_ = {};
+  sigset_t before_ = {};
+};
 
 /// Runs `ranks` children to their end on the calling thread, which must be the process's only one:
 /// the stop signals are taken over meanwhile and each order is forwarded once. A failure means

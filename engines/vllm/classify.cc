@@ -14,8 +14,12 @@ bool isSuccess(int status) {
   return status >= 200 && status < 300;
 }
 
+/// With the type of an answer that is no JSON: a gateway's page is known by it.
 std::string answered(const std::string& where, const http::Response& response) {
-  return where + " answered " + std::to_string(response.status);
+  constexpr std::size_t kLongest = 80;
+  const std::string type = oneLine(response.contentType.substr(0, kLongest));
+  return where + " answered " + std::to_string(response.status) +
+         (type.empty() || type.starts_with("application/json") ? "" : " (" + type + ")");
 }
 
 std::string_view remedyFor(CallKind kind, int status) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer thread's operations: what is asked of it and which events its answers become.
+#include <algorithm>
 #include <utility>
 
 #include "common/hash.h"
@@ -241,7 +242,7 @@ void PushDriver::holdLostVote(const Status& status) {
     feed(Event{EventKind::kVoteFailed, status, {}});
     return;
   }
-  const TimePoint when = parts_.executor.now() + kLostVoteGrace;
+  const TimePoint when = std::min(parts_.executor.now() + kLostVoteGrace, hardDeadline_.when());
   lostVote_ = parts_.executor.postAt(when, [this, alive = std::weak_ptr<int>(alive_)] {
     if (!alive.expired()) {
       lostVote_ = 0;

@@ -8,11 +8,31 @@
 
 namespace pushrod::orchestrator {
 
+namespace {
+
+/// Whether the observer comes before it. The ranks meet first: a failure before that could not be
+/// told to anybody. What ends an operation waits for nobody, least of all while they meet.
+bool isWork(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::kMeet:
+    case ActionKind::kFinish:
+    case ActionKind::kCancelGoal:
+    case ActionKind::kChannelAbort:
+    case ActionKind::kSourceAbort:
+    case ActionKind::kPlaneInterrupt:
+    case ActionKind::kVoteInterrupt:
+    case ActionKind::kStopPeers:
+    case ActionKind::kArmDrain:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
 void PushDriver::performAll(const Actions& actions) {
-  // The ranks meet first: a failure before that could not be told to anybody.
-  const bool begins = std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-    return action.kind != ActionKind::kMeet && action.kind != ActionKind::kFinish;
-  });
+  const bool begins = std::any_of(actions.begin(), actions.end(), isWork);
   if (hookBusy_) {
     hold(actions);
     return;

@@ -144,6 +144,12 @@ void PushDriver::addEngines(PushReport& report) const {
       report.notes.push_back("engine " + slot.client->name() +
                              " generates again, as it did before this push");
     }
+    if (slot.ledger.changed) {
+      report.notes.push_back("engine " + slot.client->name() + " was found without version '" +
+                             slot.ledger.left +
+                             "', which the last push left there: it restarted, or somebody else "
+                             "pushed to it");
+    }
     if (slot.ledger.dropped) {
       report.droppedEngines.push_back(slot.client->name());
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rank 0's word about a push's end, told on the rank link: for ranks whose votes are dead.
+#include <algorithm>
 #include <utility>
 
 #include "orchestrator/driver/push_driver.h"
@@ -82,7 +83,8 @@ void PushDriver::awaitWord() {
   }
   const bool nobodyTells = word_ || rankZeroLost_;
   const Duration limit = nobodyTells ? Duration::zero() : kWordLimit;
-  wordWait_ = parts_.executor.postAt(parts_.executor.now() + limit, end);
+  const TimePoint when = parts_.executor.now() + limit;
+  wordWait_ = parts_.executor.postAt(std::min(when, hardDeadline_.when()), end);
 }
 
 void PushDriver::endWordWait() {

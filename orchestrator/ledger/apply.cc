@@ -75,6 +75,13 @@ void applyPaused(Ledger& ledger, Goal goal, bool paused) {
 
 void applyVersionRead(Ledger& ledger, Goal goal, const Reply& reply, const PushFacts& facts) {
   applyLabel(ledger, reply.text, facts);
+  if (goal == Goal::kIdentified && !ledger.left.empty() && ledger.left != reply.text) {
+    // It restarted, or somebody else pushed to it: neither the channel nor its sessions are ours.
+    ledger.changed = true;
+    ledger.channel = ledger.channel == ChannelState::kReady ? ChannelState::kDead : ledger.channel;
+    ledger.needsEmpty = true;
+    ledger.needsEmptyDraft = true;
+  }
   ledger.verifyRead = goal == Goal::kVerified || goal == Goal::kResumed;
   ledger.proved = ledger.verifyRead && ledger.label == Label::kPushed;
   if (goal == Goal::kFinished && ledger.label == Label::kPushed) {
@@ -303,6 +310,7 @@ Ledger Ledger::forNextPush() const {
   next.staleCaches = staleCaches || (startSent && !proved);
   next.leftPaused = paused == Paused::kYes && !resumed;
   next.quarantined = quarantined;
+  next.left = proved ? labelText : std::string();
   return next;
 }
 

@@ -46,6 +46,7 @@ struct Ledger {
       false;  ///< P19: a failure since the last reset; values of torn weights may stay
   bool leftPaused = false;   ///< an earlier push of this job left it paused
   bool quarantined = false;  ///< a push left it out, and none has verified it since
+  std::string left;          ///< the version that the last push proved on it; empty: none
 
   // Of the present push.
   Reach reach = Reach::kUnknown;
@@ -58,6 +59,7 @@ struct Ledger {
   Label label = Label::kUnknown;
   std::string labelText;     ///< as last read or set
   std::string oldLabel;      ///< as found, when we replaced it by a marker
+  bool changed = false;      ///< found with another version than the last push left
   bool startSent = false;    ///< any start of this push, an empty session's included
   bool emptyOpen = false;    ///< the open session is the empty one
   bool draftOpen = false;    ///< the last session of this push is one of the draft model

@@ -287,15 +287,20 @@ Next resolveResume(const Ledger& ledger, const PushFacts& facts, const Reply* la
 }
 
 Next resumed(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
-  if (ledger.resumeAsked &&
-      !(last != nullptr && last->status.ok() && last->kind == CallKind::kResume)) {
+  const bool answered = last != nullptr && last->status.ok();
+  if (ledger.resumeAsked && !(answered && last->kind == CallKind::kResume)) {
     return resolveResume(ledger, facts, last);
   }
   if (ledger.resumed || staysAsleep(ledger, facts)) {
     return reached();
   }
   if (facts.verify && !ledger.proved) {
-    return failed(Status(Code::kInternal, "it is not proved and must not be resumed"));
+    return failed(otherVersion(ledger, facts));
+  }
+  // Read once more, right before: it may have restarted since its verify, in an earlier wave's
+  // time.
+  if (facts.verify && !answered) {
+    return last == nullptr ? ask(CallKind::kReadVersion) : askAgain(CallKind::kReadVersion);
   }
   return ask(CallKind::kResume);
 }

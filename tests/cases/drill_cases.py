@@ -209,13 +209,18 @@ class Case06(Case):
 class Case07(Case):
     """A restarted engine holds the base model again."""
 
-    def restarted(self, route, nth, outcome, code):
-        """Restarts fe-b at the nth call of a route of fe-a in push 8 of one job."""
+    def restarted(self, route, nth, outcome, code, wait=0, **sections):
+        """Restarts fe-b at the nth call of a route of fe-a in one job, or, where push 8 begins
+        `wait` seconds after push 7, between the two. Returns both, and the report of push 8."""
         engines = [self.engine("fe-a"), self.engine("fe-b")]
-        engines[0].faults({"route": route, "nth": nth, "do": "delay", "seconds": 1.5})
-        plan = {"repeat": MODEL, "pushes": [{"version": "7"}, {"version": "8"}]}
-        job, report = self.begun(engines, plan, 2)
-        self.await_that(lambda: len(engines[0].calls(route)) >= nth, 30, f"call {nth} of {route}")
+        if not wait:
+            engines[0].faults({"route": route, "nth": nth, "do": "delay", "seconds": 1.5})
+        plan = {"repeat": MODEL,
+                "pushes": [{"version": "7"}, {"version": "8", "wait_before_s": wait}]}
+        job, report = self.begun(engines, plan, 2, **sections)
+        self.await_that(lambda: len(engines[0].calls(route)) >= nth and
+                        (not wait or "version '7': done" in self.rank_log(0)),
+                        30, f"call {nth} of {route}")
         engines[1].stop()
         again = self.engine("fe-b", port=engines[1].port)
         self.assertEqual(job.wait(timeout=40 * harness.SLOW), code, self.rank_log(0))
@@ -224,19 +229,37 @@ class Case07(Case):
                          self.rank_log(0))
         # Never resumed without having been verified in that push.
         self.assertEqual([r for r in again.state()["resumes"] if r["version"] != "8"], [])
-        return engines[0], again
+        return engines[0], again, reports[1]
 
     def test_between_two_pushes(self):
-        # Rank 0 is held in the second push's first look at fe-a, before it looks at fe-b again.
-        engine, again = self.restarted("version", 2, "done", 0)
+        engine, again, report = self.restarted("resume", 1, "done", 0, wait=4 * harness.SLOW)
+        for each in (engine, again):
+            self.assert_current(each, "8", model_digests("8"))
+        # It served the base model meanwhile.
+        self.assertEqual(len(report["notes"]), 1, report["notes"])
+        self.assertIn("engine fe-b was found without version '7'", report["notes"][0])
+
+    def test_while_the_next_push_begins(self):
+        engine, again, _ = self.restarted("version", 2, "done", 0)
         for each in (engine, again):
             self.assert_current(each, "8", model_digests("8"))
 
     def test_after_its_finish(self):
         # Sessions: the empty and the real one of push 7, the real one of push 8.
-        engine, again = self.restarted("finish_weight_update", 3, "recovered", 0)
+        engine, again, _ = self.restarted("finish_weight_update", 3, "recovered", 0)
         for each in (engine, again):
             self.assert_current(each, "8", model_digests("8"))
+
+    def test_after_its_verify(self):
+        # Engine after engine is resumed: fe-b restarts while fe-a's turn lasts.
+        _, again, report = self.restarted("resume", 2, "failed", 3, push={"wave": 1})
+        self.assertEqual(report["first_cause"]["engine"], "fe-b")
+        self.assertEqual(report["first_cause"]["phase"], "resume")
+        self.assertIn("instead of '8'", report["first_cause"]["message"])
+        rows = {row["name"]: row for row in report["engines"]}
+        self.assertEqual(rows["fe-a"]["outcome"], "current")
+        self.assertNotEqual(rows["fe-b"]["outcome"], "current")
+        self.assertEqual(again.state()["resumes"], [])
 
 
 class Case14(Case):

@@ -156,6 +156,21 @@ class Configurations(BadInput):
         self.assertEqual(self.rank_log(0).count("push.verify: none proves nothing"), 1)
         self.assertNotIn("push.verify", self.rank_log(1))
 
+    def test_certificates_that_are_no_files_are_refused_unread(self):
+        pipe = self.folder / "ca.pem"
+        os.mkfifo(pipe)
+        self.e0.url = self.e0.url.replace("http:", "https:")
+        for path in (pipe, self.folder, "/dev/zero", "/no/such/ca.pem"):
+            config = self.config([self.e0], engines={"tls": f"{{ca: {path}}}"})
+            with self.subTest(path=path):
+                said = f"the CA file {path} cannot be used"
+                code, _, text = self.push(config, self.good, "1", ranks=2)
+                self.assertEqual(code, 2, text)
+                self.assertIn(said, text)
+                code, text = run("config", "check", config)
+                self.assertEqual(code, 0, text)
+                self.assertIn(said, text)
+
     def test_what_only_rank_0_looks_at_refuses_all_ranks(self):
         config = self.config([self.e0], engines={"token_env": "PUSHROD_NO_SUCH_TOKEN"})
         code, report, text = self.push(config, self.good, "1", ranks=3)

@@ -2,6 +2,9 @@
 """Failures from outside, whatever they are: the push ends within its limits, all ranks say the same,
 nobody is resumed with other weights than reported, and healthy engines keep no session."""
 
+import json
+import os
+import pathlib
 import re
 import signal
 import socket
@@ -293,17 +296,39 @@ class Stops(harness.Case):
         self.assertEqual(ranks[0].wait(timeout=20 * harness.SLOW), 143, self.rank_log(0))
         self.assertEqual(engine.journal("request"), [])
 
-    def test_the_supervisor_passes_one_signal_on(self):
+    def supervised(self, ranks=3, **timeouts):
+        """A push by a supervisor with a TMPDIR of its own, held in its first update, beside an
+        earlier push's report. Returns (engine, supervisor)."""
         engine = self.engine("e0")
         folder, _ = self.weights("1", 1, 16)
         engine.faults({"route": "update_weights", "nth": 1, "do": "hang"})
-        log = open(self.folder / "rank-0.log", "wb")
-        parent = subprocess.Popen(
-            self.command(self.config([engine], timeouts={"drain": "30s", "request": "30s"}),
-                         folder, "1", "--ranks", "3"),
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        log.close()
+        self.temporary = self.folder / "tmp"
+        self.temporary.mkdir()
+        self.report = self.folder / "report.json"
+        self.report.write_text('{"version": "0", "outcome": "done"}')
+        config = self.config([engine], timeouts={"drain": "30s", "request": "30s", **timeouts})
+        with open(self.folder / "rank-0.log", "wb") as log:
+            parent = subprocess.Popen(
+                self.command(config, folder, "1", "--ranks", str(ranks), "--report",
+                             str(self.report)),
+                env=dict(os.environ, TMPDIR=str(self.temporary)), stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log)
         self.children.append(parent)
+        return engine, parent
+
+    def children_of(self, parent, count):
+        """The supervisor's ranks, once all were started."""
+        path = pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+        self.await_that(lambda: len(path.read_text().split()) == count, 20, "the ranks")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def told(self):
+        report = json.loads(self.report.read_text())
+        self.assertEqual((report["version"], report["outcome"]), ("1", "failed"))
+        return report["first_cause"]["message"]
+
+    def test_the_supervisor_passes_one_signal_on(self):
+        engine, parent = self.supervised()
         self.await_that(lambda: engine.calls("update_weights"), 30, "the update")
         parent.send_signal(signal.SIGINT)
         self.assertEqual(parent.wait(timeout=20 * harness.SLOW), 130, self.rank_log(0))
@@ -311,6 +336,46 @@ class Stops(harness.Case):
         self.assertTrue(state["paused"])
         self.assertEqual((state["session"], state["resumes"]), ("closed", []),
                          self.rank_log(0))
+
+    def test_a_second_order_ends_the_supervisor_in_order_too(self):
+        engine, parent = self.supervised()
+        self.await_that(lambda: engine.calls("update_weights"), 30, "the update")
+        parent.send_signal(signal.SIGINT)
+        # Its ranks are about to end, or have ended: it comes at every moment of that sooner or later.
+        while parent.poll() is None:
+            parent.send_signal(signal.SIGTERM)
+            parent.send_signal(signal.SIGUSR1)
+        self.assertEqual(parent.wait(), 130, self.rank_log(0))
+        self.assertIn("pushrod:", self.rank_log(0).splitlines()[-1])
+        self.told()
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_where_no_rank_lives_to_tell_the_supervisor_does(self):
+        engine, parent = self.supervised(ranks=2)
+        self.await_that(lambda: engine.calls("update_weights"), 30, "the update")
+        ranks = self.children_of(parent, 2)
+        for pid in ranks:
+            os.kill(pid, signal.SIGSTOP)  # so that neither hears of the other's end
+        for pid in ranks:
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(parent.wait(timeout=20 * harness.SLOW), 3, self.rank_log(0))
+        self.assertIn("No rank lived to leave a result. Rank 0 was ended by signal 9.", self.told())
+        row = json.loads(self.report.read_text())["engines"][0]
+        self.assertEqual((row["name"], row["outcome"]), ("e0", "unknown"))
+
+    def test_a_killed_supervisor_leaves_no_earlier_report(self):
+        engine, parent = self.supervised(ranks=2)
+        self.await_that(lambda: engine.calls("update_weights"), 30, "the update")
+        parent.kill()
+        parent.wait()
+        self.assertFalse(self.report.exists())
+
+    def test_ranks_that_wait_for_one_that_died_tell_so(self):
+        _, parent = self.supervised(connect="5s", startup="5s", shutdown="1s")
+        os.kill(self.children_of(parent, 3)[2], signal.SIGKILL)
+        self.assertEqual(parent.wait(timeout=30 * harness.SLOW), 3, self.rank_log(0))
+        self.assertNotIn("did not end in time", self.rank_log(0))
+        self.assertIn("rank 2", self.told())
 
 
 if __name__ == "__main__":

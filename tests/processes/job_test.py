@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import unittest
 
+import drill_test
 import harness
 import policy_test
 
@@ -94,6 +95,31 @@ class Readmission(policy_test.QuarantineCase):
         self.assertEqual(job.push("3", self.model)["exit"], 0, job.log())
         self.assertEqual(
             [len(engine.calls("init_weight_transfer_engine")) for engine in engines], inits)
+
+
+class Behind(drill_test.DrillCase):
+    """A job that pushes without a pause while one of its ranks stands still."""
+
+    def test_a_rank_that_wakes_finds_the_others_again(self):
+        engine = self.engine("e0")
+        limits = {**SHORT, "connect": "1s", "agreement": "1s", "gather": "2s"}
+        config = self.config([engine], timeouts=limits)
+        for rank in (0, 2):
+            with self.subTest(rank=rank):
+                pushes = [{"version": str(i)} for i in range(1, 21)]
+                pushes[2]["faults"] = [{"rank": rank, "at": {"phase": "pause"}, "kind": "stop",
+                                        "seconds": 4 * harness.SLOW}]
+                plan = {"repeat": drill_test.REPEAT, "pushes": pushes}
+                code, reports, text, _ = self.drill(config, plan)
+                self.assertEqual(code, 3, text)
+                outcomes = [each["outcome"] for each in reports]
+                self.assertEqual(outcomes[:2], ["done", "done"], text)
+                self.assertNotEqual(outcomes[2], "done", text)
+                met = outcomes.index("done", 2)
+                # The push that it was stopped in, those that the others gave up meanwhile, each
+                # at least a limit long, and what they gave up until it had gone through those.
+                self.assertLess(met, 16, text)
+                self.assertEqual(outcomes[met:], ["done"] * (20 - met), text)
 
 
 class EngineFile(harness.Case):

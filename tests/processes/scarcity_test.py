@@ -152,6 +152,7 @@ class SmallMounts(DrillCase):
         text = done.stdout.decode(errors="replace")
         self.assertIn("No space left on device", text)
         self.assertNotIn("signal", text)
+        self.assertIn("make some or set TMPDIR to another", text.splitlines()[-1])
         self.assertNotIn("--report", text)  # nobody asked for one
         self.assertEqual(os.listdir(disk), ["filler"])
         if done.returncode == 0:
@@ -170,8 +171,19 @@ class FullDevice(DrillCase):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30 * harness.SLOW,
             check=False)
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn(b"/dev/full", done.stdout)
+        self.assertIn(b"/dev/full: cannot be written: it is not a regular file", done.stdout)
         self.assertEqual(engine.journal("request"), [])
+
+    def test_an_answer_into_a_full_device_is_no_success(self):
+        config = str(self.config([self.engine("e0")]))
+        for arguments in (["config", "check", config], ["config", "check", config, "--effective"],
+                          ["engines", "version", "--config", config], ["--version"],
+                          ["push", "--help"]):
+            with self.subTest(arguments=arguments), open("/dev/full", "wb") as full:
+                done = subprocess.run([harness.PROGRAM, *arguments], stdout=full,
+                                      stderr=subprocess.PIPE, timeout=30 * harness.SLOW, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(b"could not be written: No space left", done.stderr)
 
     def test_output_into_a_full_device_changes_no_push(self):
         engine = self.engine("e0")

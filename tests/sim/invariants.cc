@@ -3,15 +3,13 @@
 
 #include <algorithm>
 
+#include "tests/sim/scenery.h"
+
 namespace pushrod::sim {
 
 namespace {
 
 constexpr std::size_t kMostComplaints = 8;
-
-bool good(const PushReport& report) {
-  return report.outcome == PushOutcome::kDone || report.outcome == PushOutcome::kRecovered;
-}
 
 bool isDropped(const PushReport& report, const std::string& engine) {
   return std::find(report.droppedEngines.begin(), report.droppedEngines.end(), engine) !=
@@ -38,6 +36,9 @@ bool silent(FaultKind kind) {
 
 }  // namespace
 
+Invariants::Invariants(std::vector<FakeEngine*> engines, const FaultPlan& plan)
+    : engines_(std::move(engines)), plan_(plan), limits_(theConfig(plan).timeouts) {}
+
 void Invariants::complain(const std::string& text) {
   const bool known = std::find(broken_.begin(), broken_.end(), text) != broken_.end();
   if (!known && broken_.size() < kMostComplaints) {
@@ -50,6 +51,7 @@ void Invariants::beginPush(int number, const std::string& version, bool draft) {
   draft_ = draft;
   version_ = version;
   mayResume_ = false;
+  lost_ = TimePoint::max();
   before_.clear();
   for (const FakeEngine* engine : engines_) {
     const bool asleep = engine->asleep() && plan_.wake == Wake::kFalse;
@@ -124,55 +126,6 @@ void Invariants::checkServing(std::size_t index) {
   }
   if (ours && draft_ && engine.draftContent() != push_) {
     complain("promise 3: " + engine.name() + " generates with another push's draft model");
-  }
-}
-
-void Invariants::checkOneVerdict(const std::vector<RankEnd>& ends) {
-  const RankEnd* first = nullptr;
-  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-    const RankEnd& end = ends[rank];
-    if (end.gone || !end.ended || !end.known) {
-      continue;
-    }
-    if (end.report.attempts > 2) {
-      complain("promise 4: rank " + std::to_string(rank) + " made more than two attempts");
-    }
-    if (first == nullptr) {
-      first = &end;
-      continue;
-    }
-    if (good(first->report) != good(end.report) ||
-        (good(end.report) && first->report.outcome != end.report.outcome)) {
-      complain("promise 1: rank " + std::to_string(rank) + " says " +
-               std::string(pushOutcomeName(end.report.outcome)) + ", another " +
-               std::string(pushOutcomeName(first->report.outcome)));
-    }
-    const Status& mine = end.report.firstCause;
-    const Status& theirs = first->report.firstCause;
-    if (!first->agreementDead && !end.agreementDead &&
-        (mine.message() != theirs.message() || !(mine.origin() == theirs.origin()))) {
-      complain("promise 1: rank " + std::to_string(rank) + " names '" + mine.toString() +
-               "', another '" + theirs.toString() + "'");
-    }
-    if (!good(end.report) && mine.ok()) {
-      complain("promise 10: rank " + std::to_string(rank) + " failed without a cause");
-    }
-  }
-}
-
-/// Rank 0 does not know that the push is done when it did not hear the last vote. The others may
-/// have rank 0's own word by the link.
-void Invariants::checkLostVerdict(const std::vector<RankEnd>& ends,
-                                  const std::vector<FaultSite>& hits) {
-  const std::string last = std::string(phaseName(Phase::kVerdict)) + ", step";
-  if (mayRefuse() || hits.size() != 1 || hits.front().fault.kind != FaultKind::kVerdictLost ||
-      hits.front().at.rank != 0 || hits.front().what.find(last) == std::string::npos) {
-    return;
-  }
-  const RankEnd& end = ends.front();
-  if (end.ended && end.known) {
-    complain("promise 1: rank 0 says " + std::string(pushOutcomeName(end.report.outcome)) +
-             ", but never heard the last verdict");
   }
 }
 
@@ -358,6 +311,7 @@ void Invariants::checkEnd(const std::vector<RankEnd>& ends,
       return;
     }
   }
+  checkInTime(ends, sound && hits.size() == 1);
   checkOneVerdict(ends);
   checkLostVerdict(ends, hits);
   sound_ = sound;

@@ -72,12 +72,12 @@ void Agreements::enter(int rank, Part part, Deadline deadline, Trouble trouble) 
   waiting.here = true;
   waiting.trouble = trouble;
   waiting.part = std::move(part);
-  if (waiting.part.open) {
-    sticky_.erase(me);
-    left_[me] = false;
-  } else if (const auto at = sticky_.find(me); at != sticky_.end()) {
+  if (const auto at = sticky_.find(me); at != sticky_.end()) {
     leave(me, at->second);
     return;
+  }
+  if (waiting.part.open) {
+    left_[me] = false;
   } else if (std::find(left_.begin(), left_.end(), true) != left_.end()) {
     leave(me, Status(Code::kUnavailable, "the ranks are not connected"));
     return;

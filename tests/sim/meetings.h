@@ -54,6 +54,11 @@ class Agreements {
   }
 
   void enter(int rank, Part part, Deadline deadline, Trouble trouble);
+
+  /// Interrupts of earlier pushes are over.
+  void beginPush(int rank) { sticky_.erase(static_cast<std::size_t>(rank)); }
+
+  /// Sticky until the rank's next push, whose opening is ended as well if it has not begun.
   void interrupt(int rank, const Status& reason);
   /// The rank's process is gone: its connections close.
   void die(int rank);

@@ -201,9 +201,7 @@ void SimCaller::plane(const CallerRequest& request, const Done& done) {
   }
   if (fault.kind == FaultKind::kPlaneStalls) {
     const Duration time = fault.lasts == Duration::zero() ? kPlaneStall : fault.lasts;
-    world_.executor.postAt(world_.executor.now() + time,
-                           [this, request, done] { carry(request, done); });
-    return;
+    world_.plane->stall(time);
   }
   if (fault.kind == FaultKind::kPlaneFails) {
     CallerResult result;

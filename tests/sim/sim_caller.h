@@ -42,6 +42,7 @@ class SimCaller final : public orchestrator::Caller {
     push_ = number;
     draft_ = std::move(draft);
     index_ = 0;
+    world_.agreements.beginPush(world_.rank);
   }
 
   void perform(orchestrator::CallerRequest request, Done done) override;

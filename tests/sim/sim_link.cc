@@ -52,7 +52,7 @@ void LinkHub::publish(std::uint64_t epoch, const Verdict& verdict) {
 
 void LinkHub::tellLost(int rank, const std::string& why) {
   for (int to = 0; to < static_cast<int>(links_.size()); ++to) {
-    if (to != rank) {
+    if (to != rank && hears_.losses) {
       const Duration hops = rank == 0 || to == 0 ? kHop : 2 * kHop;
       deliver(to, hops, [rank, why](RankLinkListener& each) {
         each.onLost(rank, Status(Code::kUnavailable, why));
@@ -74,7 +74,7 @@ void LinkHub::stopped(int rank, Duration silence) {
   SimLink* link = links_[static_cast<std::size_t>(rank)];
   executor_.postAt(executor_.now() + silence, [this, link, silence, noticed] {
     link->executor().wake([this, link, silence, noticed] {
-      if (noticed && fences_ && link->listener() != nullptr) {
+      if (noticed && hears_.oversleep && link->listener() != nullptr) {
         link->listener()->onOversleep(silence);
       }
     });

@@ -18,9 +18,14 @@ class SimLink;
 /// silence after timeouts.agreement.
 class LinkHub {
  public:
-  /// `fences`: a rank hears that it was stopped (false: a known bad variant).
-  LinkHub(Executor& executor, Pace& pace, Duration agreement, bool fences)
-      : executor_(executor), pace_(pace), agreement_(agreement), fences_(fences) {}
+  /// False in known bad variants.
+  struct Hears {
+    bool oversleep = true;  ///< a rank, that it was stopped
+    bool losses = true;     ///< the others, that a rank is lost
+  };
+
+  LinkHub(Executor& executor, Pace& pace, Duration agreement, Hears hears)
+      : executor_(executor), pace_(pace), agreement_(agreement), hears_(hears) {}
 
   void add(SimLink* link) {
     links_.push_back(link);
@@ -43,7 +48,7 @@ class LinkHub {
   Executor& executor_;
   Pace& pace_;
   Duration agreement_;
-  bool fences_;
+  Hears hears_;
   std::vector<SimLink*> links_;
   std::vector<TimePoint> arrives_;  ///< when the last message arrives: none overtakes another
 };

@@ -110,8 +110,13 @@ void SimPlane::wait(Wait wait, Deadline deadline) {
   look();
 }
 
+void SimPlane::stall(Duration time) {
+  stalledUntil_ = executor_.now() + time;
+  executor_.postAt(stalledUntil_, [this] { look(); });
+}
+
 void SimPlane::look() {
-  if (wait_ && wait_->possible()) {
+  if (wait_ && executor_.now() >= stalledUntil_ && wait_->possible()) {
     wait_->act();
     end(Status());
   }

@@ -63,6 +63,8 @@ class SimPlane final : public DataPlane {
   /// abort() does nothing from now on (a known bad variant).
   void keepWhenAborted(bool keep) { keeps_ = keep; }
 
+  /// Nothing leaves for a while; whoever waits can be interrupted.
+  void stall(Duration time);
   /// An engine did something: a waiting function may be able to go on.
   void look();
   /// An engine's process is gone, and with it its end of the channel.
@@ -129,6 +131,7 @@ class SimPlane final : public DataPlane {
   std::optional<std::size_t> gone_;
   Status interrupted_;
   std::optional<Wait> wait_;
+  TimePoint stalledUntil_{};
   int leaving_ = 0;
 
   std::optional<int> rank_;  ///< with several sources

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::size_t kMostFailures = 20;
 constexpr std::uint64_t kMostCalls = 5000;
-/// Every so many runs are made twice: the same plan, the same trace.
-constexpr std::uint64_t kTwiceEvery = 16;
 
 bool sameAgain(const FaultPlan& plan, const Outcome& outcome) {
   const Outcome again = simulate(plan);
@@ -19,7 +17,7 @@ bool sameAgain(const FaultPlan& plan, const Outcome& outcome) {
 }
 
 /// Returns whether all faults of the plan happened.
-bool runOne(const FaultPlan& plan, SweepResult& result) {
+bool runOne(const Sweep& sweep, const FaultPlan& plan, SweepResult& result) {
   const Outcome outcome = simulate(plan);
   ++result.runs;
   result.rows.insert(outcome.rows.begin(), outcome.rows.end());
@@ -28,7 +26,7 @@ bool runOne(const FaultPlan& plan, SweepResult& result) {
       result.failures.push_back(broken + "\n  repeat: " + plan.replay());
     }
   }
-  if (result.runs % kTwiceEvery == 0 && !sameAgain(plan, outcome)) {
+  if (result.runs % sweep.twiceEvery == 0 && !sameAgain(plan, outcome)) {
     result.failures.push_back("two runs of one plan differ\n  repeat: " + plan.replay());
   }
   return outcome.hit && (plan.second == FaultKind::kNone || outcome.secondHit);
@@ -36,12 +34,12 @@ bool runOne(const FaultPlan& plan, SweepResult& result) {
 
 /// Every second fault after the first one of `plan`; returns whether the first happened.
 bool runPairs(const Sweep& sweep, FaultPlan plan, SweepResult& result) {
-  const bool hit = runOne(plan, result);
+  const bool hit = runOne(sweep, plan, result);
   for (const FaultKind second : sweep.seconds) {
     plan.second = second;
     // Another offset for every first fault, so that strides do not always meet the same calls.
     plan.secondK = 1 + plan.k % sweep.secondStride;
-    while (hit && plan.secondK < kMostCalls && runOne(plan, result)) {
+    while (hit && plan.secondK < kMostCalls && runOne(sweep, plan, result)) {
       plan.secondK += sweep.secondStride;
     }
   }
@@ -69,7 +67,7 @@ SweepResult runSweep(const Sweep& sweep) {
   plan.replicas = sweep.replicas;
   plan.checksums = sweep.checksums;
   plan.owners = sweep.owners;
-  (void)runOne(plan, result);
+  (void)runOne(sweep, plan, result);
   for (const FaultKind kind : sweep.kinds) {
     plan.kind = kind;
     const int victims = kind == FaultKind::kCancel ? sweep.ranks : 1;
@@ -94,10 +92,11 @@ std::string classOf(const SeamCall& call) {
 }
 
 /// For a fault of this kind, counted from the call `from` on: which call is the first of each
-/// class.
+/// class. `engine`: the one that an earlier fault struck; -1: none did, and all engines are alike.
 std::vector<std::uint64_t> firstOfEach(FaultKind kind,
                                        const std::vector<SeamCall>& calls,
-                                       std::size_t from) {
+                                       std::size_t from,
+                                       int engine) {
   Fault fault;
   fault.kind = kind;
   std::vector<std::uint64_t> list;
@@ -106,7 +105,8 @@ std::vector<std::uint64_t> firstOfEach(FaultKind kind,
   for (std::size_t i = from; i < calls.size(); ++i) {
     if (fault.fits(calls[i])) {
       ++count;
-      if (seen.insert(classOf(calls[i])).second) {
+      const bool same = calls[i].engine == engine;
+      if (seen.insert(classOf(calls[i]) + (same ? ",same" : "")).second) {
         list.push_back(count);
       }
     }
@@ -133,20 +133,25 @@ SweepResult runPairsOfClasses(const Sweep& sweep) {
   plan.draft = sweep.draft;
   plan.owners = sweep.owners;
   const std::vector<SeamCall> calls = withCalls(plan).calls;
-  std::uint64_t pair = 0;
+  // Another offset for every kind, so that shares do not always meet the same pairs.
+  std::uint64_t pair = static_cast<std::uint64_t>(sweep.kinds.front());
   for (const FaultKind kind : sweep.kinds) {
-    for (const std::uint64_t k : firstOfEach(kind, calls, 0)) {
+    for (const std::uint64_t k : firstOfEach(kind, calls, 0, -1)) {
       plan.kind = kind;
       plan.k = k;
       plan.second = FaultKind::kNone;
       const Outcome first = withCalls(plan);
       for (const FaultKind second : sweep.seconds) {
-        const std::size_t from = first.hits.empty() ? first.calls.size() : first.hits[0].order;
-        for (const std::uint64_t after : firstOfEach(second, first.calls, from)) {
+        if (first.hits.empty()) {
+          continue;
+        }
+        const FaultSite& hit = first.hits.front();
+        for (const std::uint64_t after :
+             firstOfEach(second, first.calls, hit.order, hit.at.engine)) {
           plan.second = second;
           plan.secondK = after;
           if (++pair % sweep.stride == 0) {
-            (void)runOne(plan, result);
+            (void)runOne(sweep, plan, result);
           }
         }
       }

@@ -26,6 +26,8 @@ struct Sweep {
   int owners = 0;
   std::uint64_t secondStride = 1;
   std::uint64_t stride = 1;  ///< of k, for the larger worlds
+  /// Every so many runs are made twice: the same plan, the same trace.
+  std::uint64_t twiceEvery = 16;
 };
 
 /// All kinds of faults.
@@ -41,7 +43,8 @@ struct SweepResult {
 
 /// Every fault of `kinds` at one call of each class, each followed by every fault of `seconds` at
 /// one call of each class after it. Calls of one class are alike: the same call in the same phase
-/// and attempt, whichever engine it is to, and of which rank but for the ranks that send.
+/// and attempt, of whichever rank but for those that send, to whichever engine but for the one that
+/// the first fault struck. `stride`: every so many pairs only.
 [[nodiscard]] SweepResult runPairsOfClasses(const Sweep& sweep);
 
 }  // namespace pushrod::sim

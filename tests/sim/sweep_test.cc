@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/sweep.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <ostream>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -25,34 +28,73 @@ struct Shape {
   int owners = 0;
 };
 
+/// "lost_reply"
+std::string nameOf(FaultKind kind) {
+  std::string name(faultName(kind));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << shape.ranks << " ranks, " << shape.engines << " engines, " << faultName(shape.kind);
 }
 
+/// A switch of the environment; 0: it is not set.
+std::uint64_t switchOf(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+
 /// Every how many-th run is made where runs are slow, as under a sanitizer: 1 makes all.
 std::uint64_t partOf(const char* variable) {
-  const char* text = std::getenv(variable);
-  const std::uint64_t value = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
-  return value == 0 ? 1 : value;
+  return std::max<std::uint64_t>(switchOf(variable), 1);
 }
 
 std::uint64_t share() {
   return partOf("PUSHROD_SIM_SHARE");
 }
 
-/// The same of pairs of classes, all of which are run by hand.
-std::uint64_t classShare() {
-  return partOf("PUSHROD_SIM_CLASS_SHARE");
+/// Which runs are made twice.
+std::uint64_t twiceEvery() {
+  constexpr std::uint64_t kUsual = 16;
+  const std::uint64_t wanted = switchOf("PUSHROD_SIM_TWICE");
+  return wanted == 0 ? kUsual : wanted;
 }
 
 /// Small worlds completely; in larger ones every so many calls, another part for each kind.
+/// PUSHROD_SIM_STRIDE=1: all worlds completely.
 std::uint64_t strideOf(const Shape& shape) {
+  if (const std::uint64_t wanted = switchOf("PUSHROD_SIM_STRIDE"); wanted != 0) {
+    return wanted;
+  }
   const int size = shape.ranks * shape.engines;
   const bool wholeRank = !seamOf(shape.kind).has_value();
   if (size <= 2) {
     return 1;
   }
   return static_cast<std::uint64_t>(wholeRank ? 2 * size - 1 : (size + 2) / 3);
+}
+
+/// Says at the end how much was run.
+class Count : public ::testing::Environment {
+ public:
+  void TearDown() override { std::printf("%llu runs\n", static_cast<unsigned long long>(runs)); }
+
+  std::uint64_t runs = 0;
+};
+
+Count& count() {
+  static auto* const made = new Count();
+  return *made;
+}
+
+const auto* const kAdded = ::testing::AddGlobalTestEnvironment(&count());
+
+void report(const SweepResult& result) {
+  count().runs += result.runs;
+  for (const std::string& failure : result.failures) {
+    ADD_FAILURE() << failure;
+  }
 }
 
 class EveryFault : public ::testing::TestWithParam<Shape> {};
@@ -72,11 +114,8 @@ TEST_P(EveryFault, KeepsThePromises) {
   sweep.checksums = shape.checksums;
   sweep.owners = shape.owners;
   sweep.stride = strideOf(shape) * share();
-  const SweepResult result = runSweep(sweep);
-  for (const std::string& failure : result.failures) {
-    ADD_FAILURE() << failure;
-  }
-  RecordProperty("runs", static_cast<int>(result.runs));
+  sweep.twiceEvery = twiceEvery();
+  report(runSweep(sweep));
 }
 
 // A second fault while the first one is dealt with: recovery itself fails, or the clean-up.
@@ -98,37 +137,64 @@ TEST_P(EveryPair, KeepsThePromises) {
   for (const Way way : {Way{false, false}, Way{true, false}, Way{false, true}}) {
     sweep.chunked = way.chunked;
     sweep.pass = way.pass;
-    const SweepResult result = runSweep(sweep);
-    for (const std::string& failure : result.failures) {
-      ADD_FAILURE() << failure;
-    }
+    report(runSweep(sweep));
   }
 }
 
-// The same, complete over classes of calls: both transports.
-class EveryPairOfClasses : public ::testing::TestWithParam<FaultKind> {};
+/// What pairs over classes of calls are run with, and of how many of them one is, usually.
+struct Way {
+  const char* name;
+  std::uint64_t usualShare = 1;
+  bool quarantine = false;
+  bool chunked = false;
+  bool draft = false;
+  int owners = 0;
+  int ranks = 2;
+};
+
+constexpr std::uint64_t kSome = 24;
+
+const Way kWays[] = {
+    {.name = "tcp"},
+    {.name = "shm", .usualShare = kSome, .chunked = true},
+    {.name = "tcp_quarantine", .usualShare = kSome, .quarantine = true},
+    {.name = "shm_quarantine", .usualShare = kSome, .quarantine = true, .chunked = true},
+    {.name = "draft", .usualShare = kSome, .draft = true},
+    {.name = "owners", .usualShare = kSome, .owners = 2},
+    {.name = "draft_owners_quarantine",
+     .usualShare = kSome,
+     .quarantine = true,
+     .draft = true,
+     .owners = 3,
+     .ranks = 3},
+};
+
+std::string wayName(const Way& way, FaultKind kind) {
+  return std::string(way.name) + "_" + nameOf(kind);
+}
+
+/// PUSHROD_SIM_CLASS_SHARE=1: all pairs of every way; N: every so many of each.
+std::uint64_t classShare(const Way& way) {
+  const std::uint64_t wanted = switchOf("PUSHROD_SIM_CLASS_SHARE");
+  return wanted == 0 ? way.usualShare : wanted;
+}
+
+// The same, complete over classes of calls.
+class EveryPairOfClasses : public ::testing::TestWithParam<std::tuple<Way, FaultKind>> {};
 
 TEST_P(EveryPairOfClasses, KeepsThePromises) {
+  const auto& [way, kind] = GetParam();
   Sweep sweep;
-  sweep.ranks = 2;
+  sweep.ranks = way.ranks;
   sweep.engines = 2;
-  sweep.kinds = {GetParam()};
+  sweep.kinds = {kind};
   sweep.seconds = everyKind();
-  sweep.stride = share() * classShare();
-  sweep.chunked = GetParam() == FaultKind::kPlaneFails;
-  const SweepResult result = runPairsOfClasses(sweep);
-  for (const std::string& failure : result.failures) {
-    ADD_FAILURE() << failure;
-  }
-  RecordProperty("runs", static_cast<int>(result.runs));
-}
-
-std::string nameOf(FaultKind kind) {
-  std::string name(faultName(kind));
-  for (char& c : name) {
-    c = c == '-' ? '_' : c;
-  }
-  return name;
+  sweep.quarantine = way.quarantine;
+  sweep.chunked = way.chunked;
+  sweep.draft = way.draft;
+  sweep.owners = way.owners;
+  sweep.stride = share() * classShare(way);
+  report(runPairsOfClasses(sweep));
 }
 
 // The same with another engine at hand, which must not suffer.
@@ -143,10 +209,7 @@ TEST_P(EveryPairInQuarantine, KeepsThePromises) {
   sweep.seconds = everyKind();
   sweep.stride = 11 * share();
   sweep.secondStride = 13;
-  const SweepResult result = runSweep(sweep);
-  for (const std::string& failure : result.failures) {
-    ADD_FAILURE() << failure;
-  }
+  report(runSweep(sweep));
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs,
@@ -156,8 +219,11 @@ INSTANTIATE_TEST_SUITE_P(Pairs,
 
 INSTANTIATE_TEST_SUITE_P(Pairs,
                          EveryPairOfClasses,
-                         ::testing::ValuesIn(everyKind()),
-                         [](const auto& each) { return nameOf(each.param); });
+                         ::testing::Combine(::testing::ValuesIn(kWays),
+                                            ::testing::ValuesIn(everyKind())),
+                         [](const auto& each) {
+                           return wayName(std::get<0>(each.param), std::get<1>(each.param));
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Pairs, EveryPair, ::testing::ValuesIn(everyKind()), [](const auto& each) {
   return nameOf(each.param);
@@ -181,7 +247,7 @@ void addLoads(std::vector<Shape>& list, FaultKind kind) {
 std::vector<Shape> shapes() {
   std::vector<Shape> list;
   for (int ranks = 1; ranks <= 4; ++ranks) {
-    for (int engines = 1; engines <= 3; ++engines) {
+    for (int engines = 1; engines <= 4; ++engines) {
       for (const FaultKind kind : everyKind()) {
         list.push_back(Shape{ranks, engines, kind});
       }
@@ -202,76 +268,6 @@ std::vector<Shape> shapes() {
     addLoads(list, kind);
   }
   return list;
-}
-
-// Plans that once broke a promise.
-TEST(Regression, PlansThatOnceFailed) {
-  FaultPlan unseen{1, 1};
-  unseen.kind = FaultKind::kRestartLater;
-  unseen.k = 13;
-  FaultPlan resumed{1, 1};
-  resumed.kind = FaultKind::kResumed;
-  resumed.k = 7;
-  const auto plan = [](FaultKind kind, std::uint64_t k) {
-    FaultPlan made{2, 2};
-    made.kind = kind;
-    made.k = k;
-    return made;
-  };
-  FaultPlan pair = plan(FaultKind::kRefused, 23);
-  pair.second = FaultKind::kRestart;
-  pair.secondK = 3;
-  for (const FaultPlan& each : {plan(FaultKind::k5xxBefore, 25),
-                                plan(FaultKind::k5xxAfter, 17),
-                                plan(FaultKind::kRestart, 15),
-                                plan(FaultKind::kRestart, 19),
-                                plan(FaultKind::kLostReply, 27),
-                                plan(FaultKind::kVerdictLost, 37),
-                                unseen,
-                                resumed,
-                                pair}) {
-    const Outcome outcome = simulate(each);
-    EXPECT_TRUE(outcome.hit) << each.replay();
-    for (const std::string& broken : outcome.broken) {
-      ADD_FAILURE() << broken << "\n  repeat: " << each.replay();
-    }
-  }
-}
-
-// An engine that waits for its next chunk when another refuses: our end of that wait is no fault of
-// its own. With one engine refusing, the others carry the push on.
-TEST(Regression, AWaitForAChunkThatWeEndedIsNoRefusal) {
-  for (std::uint64_t pace = 1; pace <= 200; ++pace) {
-    FaultPlan plan{1, 2};
-    plan.seed = pace;
-    plan.chunked = true;
-    plan.quarantine = true;
-    plan.buffer = 1000;
-    plan.slowRank = 0;
-    plan.verify = false;
-    Fault refused;
-    refused.kind = FaultKind::k4xx;
-    refused.call = CallKind::kUpdate;
-    refused.where = 1;
-    plan.faults = {refused};
-    for (const std::string& broken : simulate(plan).broken) {
-      ADD_FAILURE() << broken << "\n  at pace " << pace << ": " << plan.text();
-    }
-  }
-}
-
-// The push's limit may pass at any moment, also in the last one of a resume.
-TEST(Regression, ThePushLimitMayPassInAnyMillisecond) {
-  for (const bool quarantine : {false, true}) {
-    for (int limit = 1; limit <= 600; ++limit) {
-      FaultPlan plan{2, 2};
-      plan.quarantine = quarantine;
-      plan.pushLimit = Duration(limit);
-      for (const std::string& broken : simulate(plan).broken) {
-        ADD_FAILURE() << broken << "\n  after " << limit << " ms: " << plan.text();
-      }
-    }
-  }
 }
 
 // P33: with push.stop: pass, a failure that is no source's own leaves no rank's pass unfinished.
@@ -356,11 +352,7 @@ TEST(Quarantine, ADeadEngineIsLeftOutInEveryPhase) {
 
 INSTANTIATE_TEST_SUITE_P(Sweep, EveryFault, ::testing::ValuesIn(shapes()), [](const auto& each) {
   std::string name = "ranks" + std::to_string(each.param.ranks) + "_engines" +
-                     std::to_string(each.param.engines) + "_" +
-                     std::string(faultName(each.param.kind));
-  for (char& c : name) {
-    c = c == '-' ? '_' : c;
-  }
+                     std::to_string(each.param.engines) + "_" + nameOf(each.param.kind);
   name += each.param.oldProfile ? "_old" : "";
   name += each.param.quarantine ? "_quarantine" : "";
   name += each.param.pass ? "_pass" : "";

@@ -12,8 +12,11 @@ namespace pushrod::sim {
 
 namespace {
 
+constexpr Duration kNoLimit = std::chrono::hours(168);
 constexpr Duration kSlack = std::chrono::seconds(2);
 constexpr Duration kStopFor = std::chrono::seconds(20);
+/// The trainer's own watchdog comes after timeouts.gather (P35).
+constexpr Duration kWatchdog = std::chrono::seconds(10);
 constexpr std::size_t kMostEvents = 2'000'000;
 /// Between two pushes while faults go on.
 constexpr Duration kShortRest{500};
@@ -30,11 +33,18 @@ World::World(Options options)
       config_(theConfig(options_.plan)),
       injector_(options_.plan.list()),
       trace_(kHashBasis) {
+  if (options_.without.pushLimit) {
+    config_.timeouts.push = kNoLimit;
+  }
   buildEngines();
   beginJob();
 }
 
 World::~World() = default;
+
+Duration World::sourceLimit() const {
+  return config_.timeouts.gather + kWatchdog;
+}
 
 Phase World::phase() const {
   const auto& driver = jobs_.back()->ranks.front()->driver;
@@ -84,6 +94,10 @@ Fault World::seam(const SeamCall& call, const std::string& what) {
   }
   hits_.push_back(FaultSite{fault, at, what, at.phase, calls_.size()});
   note(call.rank, "! ", faultName(fault.kind));
+  if (fault.kind == FaultKind::kHangsDeaf) {
+    RankEnd& end = ends_[static_cast<std::size_t>(call.rank)];
+    end.blockedUntil = std::max(end.blockedUntil, executor_.now() + sourceLimit());
+  }
   if (seamOf(fault.kind)) {
     return fault;
   }
@@ -128,12 +142,17 @@ void World::strike(const Fault& fault, int victim) {
       return;
     case FaultKind::kRankDies:
       end.gone = true;
+      invariants_->onLoss(executor_.now());
       kill(job, victim);
       return;
     case FaultKind::kRankStops: {
       const Duration time = fault.lasts == Duration::zero() ? kStopFor : fault.lasts;
       const bool noticed = time >= config_.timeouts.agreement;
       end.stopped = end.stopped || noticed;
+      end.blockedUntil = std::max(end.blockedUntil, executor_.now() + time);
+      if (noticed) {
+        invariants_->onLoss(executor_.now());
+      }
       job.incomplete = job.incomplete || noticed;
       if (victim == 0 && noticed) {
         wakes_ = executor_.now() + time;

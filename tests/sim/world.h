@@ -40,7 +40,9 @@ class World final {
   struct Without {
     bool waitingForReaders = false;  ///< regions are written without waiting for answers
     bool limits = false;             ///< no limit of a rank ever passes
+    bool pushLimit = false;          ///< a push has no limit as a whole
     bool fence = false;              ///< a rank does not hear that it was stopped
+    bool losses = false;             ///< no rank hears that another is lost
     bool voteKeys = false;           ///< records are taken whatever vote they are of
     bool callIds = false;            ///< late replies are believed
     bool rebuild = false;            ///< an aborted channel is used again as it is
@@ -100,6 +102,8 @@ class World final {
 
   [[nodiscard]] bool broke() const { return !invariants_->broken().empty(); }
 
+  /// When the trainer's own watchdog ends a call of the source that nothing else can end.
+  [[nodiscard]] Duration sourceLimit() const;
   [[nodiscard]] bool allEnded() const;
   void loop();
   Fault seam(const SeamCall& call, const std::string& what);

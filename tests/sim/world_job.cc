@@ -19,8 +19,6 @@ namespace {
 /// Nothing of the product itself takes as long: a timer beyond it is a limit.
 constexpr Duration kShortestLimit = std::chrono::seconds(4);
 constexpr int kSlow = 10;
-/// The trainer's own watchdog comes after timeouts.gather (P35).
-constexpr Duration kWatchdog = std::chrono::seconds(10);
 constexpr unsigned kChannelBits = 32;
 
 }  // namespace
@@ -70,12 +68,12 @@ void World::beginJob() {
   jobs_.push_back(std::make_unique<Job>());
   Job& job = *jobs_.back();
   const TimeoutsConfig& limits = config_.timeouts;
-  job.links =
-      std::make_unique<LinkHub>(executor_, pace_, limits.agreement, !options_.without.fence);
-  job.agreements = std::make_unique<Agreements>(
-      executor_, pace_, plan.ranks, complain, options_.without.voteKeys);
-  job.gathers =
-      std::make_unique<Gathers>(executor_, pace_, plan.ranks, limits.gather + kWatchdog, complain);
+  const World::Without& without = options_.without;
+  job.links = std::make_unique<LinkHub>(
+      executor_, pace_, limits.agreement, LinkHub::Hears{!without.fence, !without.losses});
+  job.agreements =
+      std::make_unique<Agreements>(executor_, pace_, plan.ranks, complain, without.voteKeys);
+  job.gathers = std::make_unique<Gathers>(executor_, pace_, plan.ranks, sourceLimit(), complain);
   buildMemories(job);
   if (plan.owners > 0) {
     buildSources(job);
@@ -250,7 +248,7 @@ void World::start(RankProcess& rank) {
   Rank who;
   who.rank = rank.rank;
   who.size = options_.plan.ranks;
-  rank.began = executor_.now();
+  ends_[static_cast<std::size_t>(rank.rank)].began = executor_.now();
   rank.sim->beginPush(pushes_, push.draft ? theDraft(options_.plan) : nullptr);
   const bool leads = rank.rank == 0 && !job.memories.empty();
   DriverParts parts{rank.executor,
@@ -275,7 +273,7 @@ void World::ended(RankProcess& rank, PushDriver::Ending ending) {
   end.ended = true;
   end.known = ending.verdictKnown;
   end.agreementDead = rank.driver->state().agreementDead;
-  end.took = std::chrono::duration_cast<Duration>(executor_.now() - rank.began);
+  end.endedAt = executor_.now();
   end.report = std::move(ending.report);
   const bool good =
       end.report.outcome == PushOutcome::kDone || end.report.outcome == PushOutcome::kRecovered;

@@ -23,7 +23,6 @@ struct World::RankProcess final : public orchestrator::PushObserver {
   SimCaller* sim = nullptr;
   std::unique_ptr<orchestrator::Caller> caller;
   std::unique_ptr<orchestrator::PushDriver> driver;
-  TimePoint began{};
 };
 
 /// One start of the trainers' job: its processes, what connects them, and what rank 0 keeps from

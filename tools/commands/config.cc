@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/commands/config.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include <pushrod/config.h>
 
 #include "config/support.h"
+#include "http/tls.h"
 #include "tools/console.h"
 #include "tools/exit_code.h"
 
@@ -17,6 +19,18 @@ struct CheckOptions {
   std::string file;
   bool effective = false;
 };
+
+/// What a push from this host would find of the certificates. No fault of the text: the files may
+/// be meant for another host, rank 0's.
+Status checkTls(const EnginesConfig& engines) {
+  const bool used =
+      engines.list.empty() ||
+      std::any_of(engines.list.begin(), engines.list.end(), [](const EngineConfig& engine) {
+        return engine.url.starts_with("https://");
+      });
+  const TlsConfig& tls = engines.tls;
+  return used ? http::checkTlsFiles({tls.ca, tls.cert, tls.key, tls.verify}) : Status();
+}
 
 int check(const CheckOptions& options) {
   const Result<Config> config = Config::load(options.file);
@@ -32,8 +46,11 @@ int check(const CheckOptions& options) {
   if (!supported) {
     printError("warning: " + supported.message());
   }
-  print(options.effective ? config->effective() : options.file + ": no faults\n");
-  return kExitDone;
+  const Status files = checkTls(config->engines);
+  if (!files) {
+    printError("warning: engines.tls: " + files.message() + "; a push from this host is refused");
+  }
+  return printAnswer(options.effective ? config->effective() : options.file + ": no faults\n");
 }
 
 }  // namespace

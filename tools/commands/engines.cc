@@ -29,11 +29,12 @@ int carryOut(EngineOrder order, const EnginesOptions& options) {
     return kExitRefused;
   }
   int code = kExitDone;
+  std::string text;
   for (const EngineLine& line : *lines) {
-    print(line.text + "\n");
+    text += line.text + "\n";
     code = line.failed ? kExitFailed : code;
   }
-  return code;
+  return printAnswer(text, code);
 }
 
 }  // namespace

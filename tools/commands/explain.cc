@@ -59,8 +59,7 @@ int explain(const std::string& path) {
                "; name a flight record, which a failed or resent push leaves beside its report");
     return kExitRefused;
   }
-  print(explainFlight(*file));
-  return kExitDone;
+  return printAnswer(explainFlight(*file));
 }
 
 }  // namespace

@@ -40,8 +40,7 @@ int show(std::string url) {
                " without a status page; is this a Pushrod job's metrics address?");
     return kExitFailed;
   }
-  print(*pretty + "\n");
-  return kExitDone;
+  return printAnswer(*pretty + "\n");
 }
 
 }  // namespace

@@ -44,6 +44,9 @@ class ShareGather {
   virtual bool abort() noexcept = 0;
   /// Makes gather() usable again after a failure, a collective.
   virtual bool recover() = 0;
+  /// The same between two pushes, contacting nobody: the next gather() connects anew. Ranks whose
+  /// pushes end at different times must not wait for each other outside of one.
+  virtual void renew() = 0;
 };
 
 /// For a job of one rank: its share is the whole.
@@ -58,6 +61,8 @@ class SoloGather final : public ShareGather {
   bool abort() noexcept override { return true; }
 
   bool recover() override { return true; }
+
+  void renew() override {}
 };
 
 }  // namespace pushrod::tools

@@ -36,6 +36,7 @@ struct Variant {
   bool draft = false;
   bool checksums = false;
   int owners = 0;
+  Duration pushLimit{};
 };
 
 std::ostream& operator<<(std::ostream& out, const Variant& variant) {
@@ -68,6 +69,7 @@ std::optional<Catch> caught(const Variant& variant) {
   plan.draft = variant.draft;
   plan.checksums = variant.checksums;
   plan.owners = variant.owners;
+  plan.pushLimit = variant.pushLimit;
   bool hit = true;
   for (plan.k = 1; hit && plan.k < kMostCalls; ++plan.k) {
     bool more = true;
@@ -170,6 +172,16 @@ const Variant kVariants[] = {
      .without = {.limits = true},
      .ranks = 1,
      .engines = 1},
+    // It ends, but later than it may.
+    {.name = "PushesWithoutALimit",
+     .invariant = "promise 2: rank 0 returned after",
+     .kind = FaultKind::kLostReply,
+     .without = {.pushLimit = true},
+     .pushLimit = std::chrono::seconds(3)},
+    {.name = "HearsOfNoLoss",
+     .invariant = "promise 2: rank 1 returned 20000 ms after another was lost",
+     .kind = FaultKind::kRankDies,
+     .without = {.losses = true}},
     {.name = "WritesWhatIsStillRead",
      .invariant = "e0 was told of a chunk whose memory is written again already",
      .without = {.waitingForReaders = true},

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <fstream>
 #include <openssl/ssl.h>
+#include <sys/stat.h>
 
+#include "http/tls.h"
 #include "tests/unit/http/http_support.h"
 #include "tests/unit/http/raw_peer.h"
 #include "tests/unit/http/test_certificate.h"
@@ -159,6 +163,40 @@ TEST_F(TlsTest, NamesFilesThatCannotBeUsed) {
     options.keyFile = made_.key();
     EXPECT_TRUE(Client::create(executor_, url, options).ok());
   });
+}
+
+TEST(TlsFiles, WhatIsNoRegularFileOfASaneSizeIsNeverRead) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "tls-files";
+  std::filesystem::create_directories(folder);
+  const std::string pipe = folder / "pipe";
+  const std::string large = folder / "large";
+  ::mkfifo(pipe.c_str(), 0600);
+  std::ofstream(large).put('x');
+  std::filesystem::resize_file(large, (16U << 20U) + 1);
+  // Reading any of the first three would wait for ever or never end.
+  for (const std::string& path : {pipe, std::string("/dev/zero"), large, folder.string()}) {
+    const TestCertificate made;
+    for (const TlsFiles& files : {TlsFiles{.ca = path},
+                                  TlsFiles{.cert = path, .key = made.key()},
+                                  TlsFiles{.cert = made.certificate(), .key = path}}) {
+      const Status status = checkTlsFiles(files);
+      EXPECT_EQ(status.code(), Code::kInvalidArgument) << path;
+      EXPECT_NE(status.message().find(path), std::string::npos) << status.message();
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TlsFiles, ClientsOfTheSameFilesShareWhatIsReadAndANewFileIsRead) {
+  const TestCertificate made;
+  const auto first = makeTlsContext({.ca = made.certificate()});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(*makeTlsContext({.ca = made.certificate()}), *first);
+  EXPECT_NE(*makeTlsContext({.ca = made.certificate(), .verify = false}), *first);
+  const std::string copy = made.certificate() + ".copy";
+  std::filesystem::copy_file(made.certificate(), copy);
+  std::filesystem::rename(copy, made.certificate());
+  EXPECT_NE(*makeTlsContext({.ca = made.certificate()}), *first);
 }
 
 }  // namespace

@@ -135,6 +135,18 @@ TEST_F(GatherTest, RanksThatRecoveredADifferentNumberOfTimesMeetAgain) {
   everyoneGathers({5, 6, 7});
 }
 
+TEST_F(GatherTest, RanksRenewEachByItself) {
+  meet(3);
+  everyoneGathers({5, 5, 5});
+  gather(0).abort(Status(Code::kAborted, "the pass was ended"));
+  job_->everyone([&](int rank, Member&) { EXPECT_FALSE(gatherOnce(rank, {5, 5, 5})) << rank; });
+  // One after another, in one thread: no call can wait for another rank's.
+  for (const int rank : {2, 0, 1, 2, 2}) {
+    gather(rank).renew();
+  }
+  everyoneGathers({5, 6, 7});
+}
+
 TEST_F(GatherTest, RingsOfAnyOrderConnect) {
   // Which side of a pair waits for the other's connect is drawn by its ports. A ring whose ranks
   // began at their own right would wait for ever about once in eight.

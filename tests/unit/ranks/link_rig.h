@@ -60,6 +60,13 @@ class Node {
     return future.get();
   }
 
+  void position(const VoteKey& key) {
+    onThread([this, key] {
+      link_->setPosition(key);
+      return true;
+    });
+  }
+
   void stop(const VoteKey& key, const std::string& text) {
     onThread([this, key, text] {
       link_->stop(key, Status(Code::kInternal, text));

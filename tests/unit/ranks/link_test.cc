@@ -114,10 +114,7 @@ TEST_F(LinkTest, SilentRankIsLostAndARankThatSleptKnowsIt) {
 TEST_F(LinkTest, HeartbeatsTellPositionsAndKeepQuietRanksAlive) {
   constexpr Duration kShort{400};
   connect(2, kShort);
-  node(1).onThread([this] {
-    node(1).link().setPosition(kKey);
-    return true;
-  });
+  node(1).position(kKey);
   Interrupt nobody;
   EXPECT_TRUE(nobody.waitFor(kShort * 3));
   const auto positions = node(0).onThread([this] { return node(0).link().positions(); });
@@ -126,6 +123,53 @@ TEST_F(LinkTest, HeartbeatsTellPositionsAndKeepQuietRanksAlive) {
   EXPECT_EQ(positions[0].key, kKey);
   EXPECT_TRUE(node(0).heard.texts().empty());
   EXPECT_TRUE(node(1).heard.texts().empty());
+}
+
+std::string leftBehind(int by, std::uint64_t push, std::uint64_t theirs) {
+  return "stop " + std::to_string(by) + " " + VoteKey{push, 1, Phase::kCheck, 0}.toString() +
+         ": rank " + std::to_string(by) + " gave push " + std::to_string(push) +
+         " up and is at push " + std::to_string(theirs) + "; this rank meets it there";
+}
+
+TEST_F(LinkTest, ARankThatWakesInAPushThatOthersGaveUpLeavesItAtOnce) {
+  constexpr Duration kShort{400};
+  connect(3, kShort);
+  node(0).position({4, 1, Phase::kCheck, 0});
+  node(1).position({4, 1, Phase::kCheck, 0});
+  node(2).position({9, 1, Phase::kCheck, 0});
+  EXPECT_TRUE(node(0).heard.await(leftBehind(2, 4, 9)));
+  // Each push that it has to leave behind, once.
+  node(0).position({5, 1, Phase::kCheck, 0});
+  EXPECT_TRUE(node(0).heard.await(leftBehind(2, 5, 9)));
+  EXPECT_TRUE(node(1).heard.await(leftBehind(0, 4, 5))) << "by rank 0's own position";
+  node(0).position({9, 1, Phase::kCheck, 0});
+  node(1).position({9, 1, Phase::kCheck, 0});
+  Interrupt nobody;
+  EXPECT_TRUE(nobody.waitFor(kShort * 2));
+  EXPECT_EQ(node(0).heard.texts().size(), 2U) << "at the same push there is nothing to leave";
+  EXPECT_TRUE(node(2).heard.texts().empty());
+}
+
+TEST_F(LinkTest, ARankAtALaterPushDoesNotEndOneThatHasMet) {
+  constexpr Duration kShort{400};
+  connect(2, kShort);
+  // Rank 1 has the verdict and has begun the next push; rank 0 is about to learn it.
+  node(0).position({4, 1, Phase::kVerdict, 0});
+  node(1).position({5, 1, Phase::kCheck, 0});
+  Interrupt nobody;
+  EXPECT_TRUE(nobody.waitFor(kShort * 2));
+  EXPECT_TRUE(node(0).heard.texts().empty());
+}
+
+TEST_F(LinkTest, ARankThatComesToALaterPushHearsItWithoutABeat) {
+  connect(2);
+  nodes_.back().reset();
+  ASSERT_TRUE(node(0).heard.await("lost 1"));
+  node(0).position({9, 1, Phase::kCheck, 0});
+  Node late(1, 2, kLong);
+  late.position({4, 1, Phase::kCheck, 0});
+  ASSERT_TRUE(late.join(port_, "token", 4));
+  EXPECT_TRUE(late.heard.await(leftBehind(0, 4, 9)));
 }
 
 TEST_F(LinkTest, WrongTokenIsRefused) {

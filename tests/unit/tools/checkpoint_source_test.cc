@@ -76,6 +76,8 @@ class ThreadRanks {
 
     bool recover() override { return true; }
 
+    void renew() override {}
+
    private:
     ThreadRanks& ranks_;
     int rank_;
@@ -167,6 +169,8 @@ class BrokenGather final : public ShareGather {
   bool abort() noexcept override { return false; }
 
   bool recover() override { return false; }
+
+  void renew() override {}
 };
 
 TEST(CheckpointSource, AFailedGatherNamesTheTensorAndRecoveryIsTheGathers) {

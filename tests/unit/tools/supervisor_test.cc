@@ -63,6 +63,41 @@ TEST(Supervisor, StragglersAreEndedAlsoWhenStopped) {
   EXPECT_TRUE(result->ends[2].killed);
 }
 
+TEST(Supervisor, AStragglerThatHasALimitLeftIsGivenIt) {
+  SuperviseOptions options = each({"exit 3", "sleep 0.5; exit 2"});
+  options.straggler = std::chrono::milliseconds(1);
+  std::vector<int> asked;
+  options.stragglerMore = [&asked](int rank) -> Duration {
+    asked.push_back(rank);
+    return seconds(10);
+  };
+  const auto result = supervise(options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->ends, (std::vector<ChildEnd>{{.code = 3}, {.code = 2}}));
+  EXPECT_EQ(asked, std::vector<int>{1});
+}
+
+TEST(HeldSignals, OnesThatComeTooLateAreDropped) {
+  const auto ends = [](bool held) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      {
+        const auto hold = held ? std::make_unique<HeldSignals>() : nullptr;
+        for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+          ::raise(signal);
+        }
+      }
+      ::_exit(7);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  };
+  EXPECT_TRUE(WIFSIGNALED(ends(false)));
+  const int status = ends(true);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 TEST(Supervisor, AStoppedChildIsWokenWhenPlanned) {
   SuperviseOptions options =
       each({"kill -STOP $$; exit 0", "kill -STOP $$; kill -STOP $$; exit 2"});
