@@ -58,7 +58,7 @@ TEST(RandomPlan, DrawsEveryKindAndEverySize) {
 
 // The largest world there is, whatever the generator draws.
 TEST(RandomPlan, KeepsThePromisesWith64RanksAnd32Engines) {
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const FaultPlan plan = shrunkTo(randomPlan(seed), 64, 32);
     for (const std::string& broken : simulate(plan).broken) {
       ADD_FAILURE() << broken << "\n  plan: " << plan.text() << "\n  repeat: " << plan.replay();
