@@ -46,13 +46,18 @@ Next refuse(const std::string& text) {
   return failed(Status(Code::kFailedPrecondition, text, Outcome::kRejected));
 }
 
-/// An engine that was never identified has no features.
-bool has(const Ledger& ledger, bool EngineFeatures::*feature) {
-  return ledger.identity != nullptr && ledger.identity->features.*feature;
-}
+// An engine that was never identified has no features.
 
 bool hasVersion(const Ledger& ledger) {
-  return has(ledger, &EngineFeatures::hasVersion);
+  return ledger.identity != nullptr && ledger.identity->features.hasVersion;
+}
+
+bool hasShutdown(const Ledger& ledger) {
+  return ledger.identity != nullptr && ledger.identity->features.hasShutdown;
+}
+
+bool hasChecker(const Ledger& ledger) {
+  return ledger.identity != nullptr && ledger.identity->features.hasChecker;
 }
 
 bool foundAsleep(const Ledger& ledger) {
@@ -191,7 +196,7 @@ Next channelled(const Ledger& ledger, const PushFacts& facts) {
       return reached();
     case ChannelState::kUnknown:
     case ChannelState::kDead:
-      if (has(ledger, &EngineFeatures::hasShutdown)) {
+      if (hasShutdown(ledger)) {
         return ask(CallKind::kShutdown);
       }
       [[fallthrough]];
@@ -274,8 +279,8 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
   }
   // Last: it reads every weight, which is for an engine that is sound otherwise. Where replies come
   // late (P16) the one to this call would be another's.
-  const bool asks = facts.checksums && ledger.lag == 0 && ledger.checksums == nullptr &&
-                    has(ledger, &EngineFeatures::hasChecker);
+  const bool asks =
+      facts.checksums && ledger.lag == 0 && ledger.checksums == nullptr && hasChecker(ledger);
   return asks ? ask(CallKind::kChecksums) : reached();
 }
 

@@ -19,8 +19,12 @@ GUARDS = (
 )
 # Conditions with only one outcome, and why there is no other in a world.
 ONE_OUTCOME = {
-    "return ledger.identity != nullptr && ledger.identity->features.*feature;":
+    "return ledger.identity != nullptr && ledger.identity->features.hasVersion;":
         "nothing else is asked of an engine before it was identified",
+    "return ledger.identity != nullptr && ledger.identity->features.hasShutdown;":
+        "the same",
+    "return ledger.identity != nullptr && ledger.identity->features.hasChecker;":
+        "the same",
     "return ledger.identity != nullptr && ledger.identity->asleep;":
         "the same",
     "if (ledger.content == Content::kComplete && ledger.updateSent) {":
