@@ -41,7 +41,7 @@ bool wouldRepeat(Phase phase, const Status& first) {
     case Code::kDataMismatch:
       // The stream differs from its manifest: so will the next pass. Read back from an engine it
       // may be a label that was lost between two of its own calls (P23).
-      return phase != Phase::kVerify && phase != Phase::kFinish;
+      return phase != Phase::kVerify;
     case Code::kDeadlineExceeded:
       // An init that reached its limit is not tried again.
       return phase == Phase::kChannel;

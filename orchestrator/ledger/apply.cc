@@ -164,6 +164,8 @@ void applyFinish(Ledger& ledger, Goal goal, const Call& call, const Reply& reply
       ledger.label = harmless(reply) ? ledger.label : Label::kUnknown;
     }
     needsEmpty(ledger) = true;
+    // It may have closed an earlier run's session all the same.
+    ledger.staleClosed = ledger.staleClosed || (!ledger.startSent && !harmless(reply));
     return;
   }
   ledger.session = Session::kClosed;

@@ -46,8 +46,22 @@ Next refuse(const std::string& text) {
   return failed(Status(Code::kFailedPrecondition, text, Outcome::kRejected));
 }
 
+// An engine that was never identified has no features.
+
 bool hasVersion(const Ledger& ledger) {
   return ledger.identity != nullptr && ledger.identity->features.hasVersion;
+}
+
+bool hasShutdown(const Ledger& ledger) {
+  return ledger.identity != nullptr && ledger.identity->features.hasShutdown;
+}
+
+bool hasChecker(const Ledger& ledger) {
+  return ledger.identity != nullptr && ledger.identity->features.hasChecker;
+}
+
+bool foundAsleep(const Ledger& ledger) {
+  return ledger.identity != nullptr && ledger.identity->asleep;
 }
 
 Next setVersion(const std::string& version) {
@@ -104,15 +118,14 @@ Next wake(std::string_view tag) {
 
 /// Paused first, then woken (P9): an engine must not generate before it holds the new weights.
 Next paused(const Ledger& ledger, const PushFacts& facts) {
-  const bool woken = ledger.weightsWoken || ledger.cacheWoken;
-  if (!ledger.pauseSent && !(woken && ledger.paused != Paused::kNo)) {
+  if (!ledger.pauseSent && !(ledger.weightsWoken && ledger.paused != Paused::kNo)) {
     return ask(CallKind::kPause);
   }
   if (ledger.paused != Paused::kYes) {
     return ledger.paused == Paused::kNo ? askAgain(CallKind::kReadPaused, notPaused())
                                         : ask(CallKind::kReadPaused);
   }
-  const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
+  const bool asleep = foundAsleep(ledger);
   if (asleep && !ledger.weightsWoken) {
     return wake(kWeightsTag);
   }
@@ -183,7 +196,7 @@ Next channelled(const Ledger& ledger, const PushFacts& facts) {
       return reached();
     case ChannelState::kUnknown:
     case ChannelState::kDead:
-      if (ledger.identity != nullptr && ledger.identity->features.hasShutdown) {
+      if (hasShutdown(ledger)) {
         return ask(CallKind::kShutdown);
       }
       [[fallthrough]];
@@ -216,9 +229,10 @@ Next updated(const Ledger& ledger, const PushFacts& facts) {
 }
 
 Next finished(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
-  if (ledger.finishUnknown && hasVersion(ledger)) {
-    // No usable answer: whether it was done is read before anything is decided.
-    if (last != nullptr && last->kind == CallKind::kReadVersion && last->status.ok()) {
+  if (ledger.finishUnknown) {
+    // No usable answer: whether it was done is read before anything is decided. Where it cannot be,
+    // the finish has failed.
+    if (last != nullptr && last->kind == CallKind::kReadVersion) {
       return ledger.label == Label::kPushed
                  ? reached()
                  : failed(Status(Code::kUnavailable,
@@ -265,8 +279,8 @@ Next verified(const Ledger& ledger, const PushFacts& facts) {
   }
   // Last: it reads every weight, which is for an engine that is sound otherwise. Where replies come
   // late (P16) the one to this call would be another's.
-  const bool asks = facts.checksums && ledger.identity != nullptr && ledger.lag == 0 &&
-                    ledger.identity->features.hasChecker && ledger.checksums == nullptr;
+  const bool asks =
+      facts.checksums && ledger.lag == 0 && ledger.checksums == nullptr && hasChecker(ledger);
   return asks ? ask(CallKind::kChecksums) : reached();
 }
 
@@ -330,11 +344,10 @@ Next closed(const Ledger& ledger, const PushFacts& facts) {
       return setVersion(ledger.oldLabel);
     }
   }
-  const bool asleep = ledger.identity != nullptr && ledger.identity->asleep;
   // Asleep, or loaded with what somebody's session left: its label proves nothing (P39).
-  const bool doubtful = asleep || ledger.leftPaused || ledger.staleClosed;
-  const bool putBack = ledger.pausedByUs && !ledger.foundPaused && !doubtful && !ledger.dropped &&
-                       ledger.session == Session::kClosed;
+  const bool doubtful = foundAsleep(ledger) || ledger.leftPaused || ledger.staleClosed;
+  const bool putBack =
+      ledger.pausedByUs && !ledger.foundPaused && !doubtful && ledger.session == Session::kClosed;
   return putBack && !ledger.resumed ? ask(CallKind::kResume) : reached();
 }
 

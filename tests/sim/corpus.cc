@@ -53,6 +53,38 @@ void addLoads(Corpus& corpus) {
   addSweep(corpus, sweep);
 }
 
+void addPlan(Corpus& corpus, const FaultPlan& plan) {
+  const Outcome outcome = simulate(plan);
+  add(corpus, outcome.rows);
+  for (const std::string& broken : outcome.broken) {
+    corpus.failures.push_back(broken + "\n  plan: " + plan.text());
+  }
+}
+
+/// Engines as no sweep finds them.
+void addOddEngines(Corpus& corpus) {
+  constexpr std::uint64_t kMostCalls = 40;
+  FaultPlan unproved{1, 1, FaultKind::k5xxAfter};
+  unproved.versions = false;
+  unproved.verify = false;
+  // Somebody resumes an engine in whose session nothing came yet, and the push ends before it has
+  // closed that session: the engine is not put back.
+  FaultPlan resumed{1, 1};
+  resumed.starts = {{.session = true}};
+  Fault byOther;
+  byOther.kind = FaultKind::kResumed;
+  Fault cancel;
+  cancel.kind = FaultKind::kCancel;
+  cancel.chained = true;
+  resumed.faults = {byOther, cancel};
+  for (std::uint64_t k = 1; k < kMostCalls; ++k) {
+    unproved.k = k;
+    addPlan(corpus, unproved);
+    resumed.faults.back().nth = k;
+    addPlan(corpus, resumed);
+  }
+}
+
 }  // namespace
 
 Corpus runCorpus() {
@@ -73,6 +105,7 @@ Corpus runCorpus() {
   }
   addLoads(corpus);
   addSecondFaults(corpus);
+  addOddEngines(corpus);
   const Campaign campaign =
       runSeeds(1, kSeeds, 1, [](const FaultPlan& plan) { return simulate(plan); });
   add(corpus, campaign.rows);

@@ -85,6 +85,14 @@ bool suits(FaultKind kind, const SeamCall& at) {
   }
 }
 
+std::string skewText(std::string_view who, const std::vector<Duration>& skews) {
+  std::string text = skews.empty() ? "" : " " + std::string(who) + " late by";
+  for (const Duration each : skews) {
+    text += " " + std::to_string(each.count());
+  }
+  return text;
+}
+
 std::string number(std::string_view name, std::int64_t value, std::int64_t usual) {
   return value == usual ? "" : " " + std::string(name) + " " + std::to_string(value);
 }
@@ -177,6 +185,7 @@ std::string FaultPlan::text() const {
           number("marker", static_cast<int>(marker), 0) +
           number("wake", static_cast<int>(wake), 0) + number("push limit", pushLimit.count(), 0) +
           number("pause takes", pauseTakes.count(), 0);
+  text += skewText("ranks", rankSkews) + skewText("engines", engineSkews);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const EngineStart& start = starts[i];
     text += "; e" + std::to_string(i) + " '" + start.label + "'" + (start.paused ? " paused" : "") +

@@ -151,7 +151,9 @@ struct FaultPlan {
   int slowEngine = -1;
   int otherConfig = -1;  ///< a rank with another configuration
   Duration pauseTakes{};
-  std::vector<EngineStart> starts{};  ///< empty: all as usual
+  std::vector<Duration> rankSkews{};    ///< how much later each rank begins every push
+  std::vector<Duration> engineSkews{};  ///< how long each engine's first answer takes at first
+  std::vector<EngineStart> starts{};    ///< empty: all as usual
 
   /// Whether an engine that holds other values than it was sent is always found out. Where it is
   /// not, no such fault strikes.

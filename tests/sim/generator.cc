@@ -197,6 +197,16 @@ void drawLoad(Random& random, FaultPlan& plan) {
   }
 }
 
+/// Shorter than any limit: nobody's fault.
+std::vector<Duration> drawSkews(Random& random, int count) {
+  std::vector<Duration> skews;
+  const int most = random.chance(50) ? 30 : 800;
+  for (int i = 0; i < count; ++i) {
+    skews.emplace_back(random.chance(30) ? 0 : random.between(1, most));
+  }
+  return skews;
+}
+
 }  // namespace
 
 FaultPlan randomPlan(std::uint64_t seed) {
@@ -221,6 +231,12 @@ FaultPlan randomPlan(std::uint64_t seed) {
     corrupt.kind = FaultKind::kCorrupt;
     corrupt.nth = 1 + random.below(3);
     plan.faults.push_back(corrupt);
+  }
+  if (random.chance(25)) {
+    plan.rankSkews = drawSkews(random, plan.ranks);
+  }
+  if (random.chance(25)) {
+    plan.engineSkews = drawSkews(random, plan.engines);
   }
   return plan;
 }

@@ -14,7 +14,8 @@ namespace pushrod::sim {
 /// The same plan with only the faults that are listed.
 [[nodiscard]] FaultPlan keepOnly(const FaultPlan& plan, const std::vector<std::size_t>& faults);
 
-/// The same plan in a smaller world; faults of places that are not there any more fall away.
+/// The same plan in a smaller world, or a larger one; faults of places that are not there any more
+/// fall away.
 [[nodiscard]] FaultPlan shrunkTo(const FaultPlan& plan, int ranks, int engines);
 
 }  // namespace pushrod::sim

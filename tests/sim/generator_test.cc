@@ -37,6 +37,7 @@ TEST(RandomPlan, DrawsEveryKindAndEverySize) {
   std::set<FaultKind> kinds;
   int ranks = 0;
   int engines = 0;
+  int skewed = 0;
   std::size_t most = 0;
   for (std::uint64_t seed = 1; seed <= 50'000; ++seed) {
     const FaultPlan plan = randomPlan(seed);
@@ -44,13 +45,25 @@ TEST(RandomPlan, DrawsEveryKindAndEverySize) {
       kinds.insert(fault.kind);
     }
     most = std::max(most, plan.faults.size());
+    skewed += plan.rankSkews.empty() && plan.engineSkews.empty() ? 0 : 1;
     ranks = std::max(ranks, plan.ranks);
     engines = std::max(engines, plan.engines);
   }
   EXPECT_EQ(kinds.size(), kFaultKinds - 1);
   EXPECT_EQ(most, 6U);
+  EXPECT_GE(skewed, 10'000);
   EXPECT_GE(ranks, 32);
   EXPECT_GE(engines, 16);
+}
+
+// The largest world there is, whatever the generator draws.
+TEST(RandomPlan, KeepsThePromisesWith64RanksAnd32Engines) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const FaultPlan plan = shrunkTo(randomPlan(seed), 64, 32);
+    for (const std::string& broken : simulate(plan).broken) {
+      ADD_FAILURE() << broken << "\n  plan: " << plan.text() << "\n  repeat: " << plan.replay();
+    }
+  }
 }
 
 TEST(RandomPlan, RunsTwiceTheSame) {

@@ -33,7 +33,9 @@ void Invariants::checkInTime(const std::vector<RankEnd>& ends, bool onlyLoss) {
       complain("promise 2: rank " + std::to_string(rank) + " returned after " +
                inMs(end.began, end.endedAt) + ", due after " + inMs(end.began, due));
     }
-    const bool survives = !end.stopped && lost_ != TimePoint::max() && onlyLoss;
+    // One that begins later still hopes to meet the lost one, for timeouts.connect.
+    const bool survives =
+        !end.stopped && lost_ != TimePoint::max() && end.began <= lost_ && onlyLoss;
     // An engine that reads from a rank that was stopped answers nobody, and rank 0 has sessions to
     // close.
     const Duration closes = rank == 0 && plan_.owners > 0 ? limits_.shutdown : Duration::zero();

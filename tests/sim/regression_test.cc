@@ -94,5 +94,25 @@ TEST(Regression, NoWaitForTheLinkOutlivesThePush) {
   }
 }
 
+// An earlier run's session is closed as it stands, by a call that gets no answer: what it held half
+// is loaded now, and the engine is not put back. Somebody had resumed it before.
+TEST(Regression, AStaleSessionThatMayHaveBeenClosedIsNotPutBack) {
+  FaultPlan plan{1, 1};
+  plan.starts = {{.session = true}};
+  Fault byOther;
+  byOther.kind = FaultKind::kResumed;
+  Fault then;
+  then.chained = true;
+  for (const FaultKind kind : {FaultKind::kCancel, FaultKind::kLostReply, FaultKind::k5xxAfter}) {
+    then.kind = kind;
+    for (then.nth = 1; then.nth < 20; ++then.nth) {
+      plan.faults = {byOther, then};
+      for (const std::string& broken : simulate(plan).broken) {
+        ADD_FAILURE() << broken << "\n  plan: " << plan.text();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pushrod::sim

@@ -118,7 +118,8 @@ TEST_P(EveryFault, KeepsThePromises) {
   report(runSweep(sweep));
 }
 
-// A second fault while the first one is dealt with: recovery itself fails, or the clean-up.
+// A second fault while the first one is dealt with: recovery itself fails, or the clean-up. A share
+// of all calls, where the pairs of classes below take the first of each class.
 class EveryPair : public ::testing::TestWithParam<FaultKind> {};
 
 TEST_P(EveryPair, KeepsThePromises) {
@@ -127,8 +128,8 @@ TEST_P(EveryPair, KeepsThePromises) {
   sweep.engines = 1;
   sweep.kinds = {GetParam()};
   sweep.seconds = everyKind();
-  sweep.stride = 5 * share();
-  sweep.secondStride = 7;
+  sweep.stride = 9 * share();
+  sweep.secondStride = 13;
 
   struct Way {
     bool chunked, pass;

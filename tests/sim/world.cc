@@ -202,7 +202,10 @@ void World::push(bool sound) {
   const std::size_t before = hits_.size();
   invariants_->beginPush(pushes_, version(), carriesDraft());
   for (const auto& rank : job.ranks) {
-    rank->executor.post([this, &rank = *rank] { start(rank); });
+    const auto place = static_cast<std::size_t>(rank->rank);
+    const auto& skews = options_.plan.rankSkews;
+    const Duration skew = place < skews.size() ? skews[place] : Duration::zero();
+    rank->executor.postAt(executor_.now() + skew, [this, &rank = *rank] { start(rank); });
   }
   loop();
   const std::vector<FaultSite> hits(hits_.begin() + static_cast<std::ptrdiff_t>(before),

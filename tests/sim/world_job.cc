@@ -55,6 +55,9 @@ void World::buildEngines() {
       return std::any_of(
           jobs_.begin(), jobs_.end(), [channel](const auto& job) { return job->carries(channel); });
     });
+    if (static_cast<std::size_t>(i) < plan.engineSkews.size()) {
+      plain.back()->stall(plan.engineSkews[static_cast<std::size_t>(i)]);
+    }
     if (static_cast<std::size_t>(i) < plan.starts.size()) {
       plain.back()->find(plan.starts[static_cast<std::size_t>(i)]);
     }

@@ -95,7 +95,6 @@ TEST(Decide, ADifferenceIsSentAgainOnlyWhereItWasReadBack) {
   EXPECT_EQ(decide(in(Phase::kStream), failure(Code::kDataMismatch)).decision, Decision::kFail);
   EXPECT_EQ(decide(in(Phase::kAgree), failure(Code::kDataMismatch)).decision, Decision::kFail);
   EXPECT_EQ(decide(in(Phase::kVerify), failure(Code::kDataMismatch)).decision, Decision::kResend);
-  EXPECT_EQ(decide(in(Phase::kFinish), failure(Code::kDataMismatch)).decision, Decision::kResend);
 }
 
 // At most one resend, and none without permission, time or engines: for every phase and code.
