@@ -288,6 +288,23 @@ class Ports(harness.Case):
         self.assertEqual([row["outcome"] for row in report["engines"]], ["current", "current"])
         self.assert_current(name, "1", digests)
 
+    def test_thousands_of_engines_need_little_memory(self):
+        class Nobody:
+            def __init__(self, number):
+                self.name = f"e{number}"
+                self.url = f"http://127.0.{1 + number // 250}.{1 + number % 250}:9"
+
+        folder, _ = self.weights("1", 1, 16)
+        config = self.config([Nobody(number) for number in range(3000)],
+                             timeouts={"connect": "1s", "startup": "1s"})
+        push = subprocess.Popen(self.command(config, folder, "1"), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.children.append(push)
+        _, status, used = os.wait4(push.pid, 0)
+        push.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(push.returncode, 3)
+        self.assertLess(used.ru_maxrss, 400 * 1024 * harness.SLOW, "KiB")
+
     def test_64_descriptors_are_enough(self):
         engines = [self.engine(f"e{i}") for i in range(6)]
         folder, digests = self.weights("1", 1, 16)
