@@ -2,6 +2,10 @@
 #include "config/text_check.h"
 
 #include <cstdint>
+#include <string>
+#include <utility>
+
+#include <pushrod/coordinator.h>
 
 namespace pushrod::config {
 
@@ -68,6 +72,23 @@ std::optional<TextFault> checkText(std::string_view text) {
     text.remove_prefix(length);
   }
   return std::nullopt;
+}
+
+Status checkVersion(std::string_view version) {
+  const auto refused = [](std::string why) {
+    return Status(Code::kInvalidArgument, "the version to push " + std::move(why));
+  };
+  if (version.empty()) {
+    return refused("is empty");
+  }
+  if (version.size() > kLongestVersion) {
+    return refused("has " + std::to_string(version.size()) + " bytes, more than " +
+                   std::to_string(kLongestVersion));
+  }
+  // JSON cannot carry it: engines would refuse it with the last call, their weights half way.
+  return isPrintable(version)
+             ? Status()
+             : refused("is not UTF-8 text without control characters; give another");
 }
 
 bool isPrintable(std::string_view text) {

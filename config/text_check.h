@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <pushrod/status.h>
+
 #include "config/fault.h"
 
 namespace pushrod::config {
@@ -21,5 +23,9 @@ struct TextFault {
 
 /// Whether `text` is UTF-8 without any control character.
 [[nodiscard]] bool isPrintable(std::string_view text);
+
+/// Whether engines could be given this version: 1 to kLongestVersion bytes that isPrintable()
+/// passes.
+[[nodiscard]] Status checkVersion(std::string_view version);
 
 }  // namespace pushrod::config

@@ -64,8 +64,9 @@ class Client {
  public:
   /// status is ok with any complete answer, whatever its HTTP status. Failures: deadlineExceeded,
   /// unavailable with the reason (also an answer that is cut, too large or without a declared
-  /// length), or invalidArgument for a method or target that HTTP forbids; outcome notSent when no
-  /// byte of the request can have arrived, else unknown.
+  /// length), failedPrecondition where something answers that speaks no HTTP, or invalidArgument
+  /// for a method or target that HTTP forbids; outcome notSent when no byte of the request can have
+  /// arrived, else unknown.
   using Done = std::function<void(Result<Response>)>;
   using Id = std::uint64_t;
 

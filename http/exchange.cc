@@ -216,6 +216,12 @@ asio::awaitable<Exchange::Attempt> Exchange::readAnswer(bool kept,
       co_return Attempt::kEnded;
     }
   }
+  if (parser.foreign()) {
+    finish(failure(Code::kFailedPrecondition,
+                   "what answers there is no HTTP server; check address, port and, for one with "
+                   "certificates, https://"));
+    co_return Attempt::kEnded;
+  }
   if (parser.state() != ParseState::kDone) {
     finish(failure(Code::kUnavailable, "the answer cannot be used: " + parser.error()));
     co_return Attempt::kEnded;

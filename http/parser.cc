@@ -102,6 +102,8 @@ struct ResponseParser::Impl : Core<false> {
 
   bool bodyless;
   int interim = 0;
+  bool begun = false;  ///< some bytes were taken
+  bool foreign = false;
 };
 
 ResponseParser::ResponseParser(ParseLimits limits, bool bodyless)
@@ -111,7 +113,17 @@ ResponseParser::~ResponseParser() = default;
 
 std::size_t ResponseParser::feed(std::string_view data) {
   constexpr int kMaxInterim = 16;
+  constexpr std::string_view kBegin = "HTTP/";
+  const bool fits = data.substr(0, kBegin.size()) == kBegin.substr(0, data.size());
+  // Beast passes over empty lines before an answer, and waits for the end of a line that is none.
+  if (!impl_->begun && !fits && data[0] != '\r' && data[0] != '\n') {
+    impl_->foreign = true;
+    impl_->state = ParseState::kBad;
+    impl_->error = "it is not HTTP/1.1 (it begins otherwise)";
+    return 0;
+  }
   std::size_t used = impl_->feed(data);
+  impl_->begun = impl_->begun || used > 0;
   while (impl_->state == ParseState::kDone && status() / 100 == 1) {
     if (++impl_->interim > kMaxInterim) {
       impl_->state = ParseState::kBad;
@@ -142,6 +154,10 @@ ParseState ResponseParser::state() const {
 
 const std::string& ResponseParser::error() const {
   return impl_->error;
+}
+
+bool ResponseParser::foreign() const {
+  return impl_->foreign;
 }
 
 int ResponseParser::status() const {

@@ -34,6 +34,8 @@ class ResponseParser {
   [[nodiscard]] ParseState state() const;
   /// Why the state is none of kMore and kDone.
   [[nodiscard]] const std::string& error() const;
+  /// The state is kBad from the first bytes on: no HTTP server says these.
+  [[nodiscard]] bool foreign() const;
   /// 0 until the header is there.
   [[nodiscard]] int status() const;
   [[nodiscard]] bool keepAlive() const;

@@ -26,7 +26,8 @@ Result<std::unique_ptr<EngineClient>> makeEngineClient(const Config& config,
                                                        LogSink& log) {
   engines::vllm::VllmClientOptions options;
   options.engine = engine;
-  options.common = config.engines;
+  const EnginesConfig& all = config.engines;
+  options.common = {all.profile, all.unknownProfile, all.tokenEnv, all.tls, all.proxy};
   options.push = config.push;
   options.transport = engine.transport.value_or(config.transport.kind);
   options.answer = config.timeouts.connect;

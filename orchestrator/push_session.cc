@@ -291,14 +291,8 @@ void PushSession::begin(const PushRequest& request, ThreadCaller& caller, Ended&
 }
 
 Result<PushReport> PushSession::push(const PushRequest& request) {
-  if (request.version.empty()) {
-    return Status(Code::kInvalidArgument, "the version to push is empty");
-  }
-  if (!config::isPrintable(request.version)) {
-    // JSON cannot carry it: engines would refuse it with the last call, their weights half way.
-    return Status(Code::kInvalidArgument,
-                  "the version to push is not UTF-8 text without control characters; give "
-                  "another; no engine was contacted");
+  if (const Status version = config::checkVersion(request.version); !version.ok()) {
+    return Status(version.code(), version.message() + "; no engine was contacted");
   }
   if (request.weights == nullptr) {
     return Status(Code::kInvalidArgument, "there is no weight source");

@@ -20,6 +20,7 @@
 #include "tools/sources/drill_plan.h"
 #include "tools/supervisor.h"
 #include "tools/unheard_ranks.h"
+#include "tools/versions.h"
 
 namespace pushrod::tools {
 namespace {
@@ -59,12 +60,18 @@ Result<DrillPlan> refuseEarly(const PushOptions& options) {
     return report;
   }
   if (options.plan.empty()) {
+    const Status version = checkVersions(options, {});
+    if (!version) {
+      return version;
+    }
     const Status checkpoint = Checkpoint::open(options.checkpoint).status();
     return checkpoint ? Result<DrillPlan>(DrillPlan()) : checkpoint;
   }
   Result<DrillPlan> plan = loadDrillPlan(options.plan, options.ranks);
-  const Status overrides =
-      plan ? checkOverrides(options.config, *plan, options.plan) : plan.status();
+  Status overrides = plan ? checkVersions(options, *plan) : plan.status();
+  if (overrides) {
+    overrides = checkOverrides(options.config, *plan, options.plan);
+  }
   return overrides ? std::move(plan) : overrides;
 }
 

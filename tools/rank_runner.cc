@@ -21,6 +21,7 @@
 #include "tools/sources/checkpoint_source.h"
 #include "tools/sources/refused_source.h"
 #include "tools/sources/strict_json.h"
+#include "tools/versions.h"
 
 namespace pushrod::tools {
 namespace {
@@ -139,6 +140,10 @@ Status RankRunner::prepare() {
     if (!opened) {
       return opened;
     }
+  }
+  const Status versions = checkVersions(options_, plan_);
+  if (!versions) {
+    return versions;
   }
   log_ = std::make_unique<common::StderrLogSink>(logOptions(config_, rank_));
   log_->log(LogLevel::kInfo,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/time_text.h"
+#include "config/text_check.h"
 #include "tools/descriptor.h"
 
 namespace pushrod::tools {
@@ -87,7 +88,8 @@ Status writeReportFile(const std::string& path, std::string_view text) {
 
 PushReport refusedReport(const std::string& version, int ranks, const Status& why) {
   PushReport report;
-  report.version = version;
+  // What was refused may be the version itself; a report that nobody can read tells nothing.
+  report.version = config::isPrintable(version) ? version : "";
   report.outcome = PushOutcome::kRefused;
   report.startedAt = common::utcText(std::chrono::system_clock::now());
   report.ranks = ranks;

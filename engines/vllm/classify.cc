@@ -255,7 +255,11 @@ Status httpVerdict(CallKind kind,
                    const EngineFeatures& features,
                    const std::string& where) {
   if (!result) {
-    const Status failed = result.status();
+    Status failed = result.status();
+    if (speaksNoHttp(result) && kind != CallKind::kIdentify) {
+      // An engine that was known: something came between, which may pass.
+      failed = Status(Code::kUnavailable, failed.message(), failed.outcome());
+    }
     // The HTTP client names the request itself where it got so far.
     return failed.message().starts_with(where) ? failed : failed.prefixed(where);
   }
@@ -305,9 +309,13 @@ bool isExecutorFailure(const Result<http::Response>& result) {
   return result && result->status == 500 && isExecutorText(errorText(result->body));
 }
 
+bool speaksNoHttp(const Result<http::Response>& result) {
+  return !result && result.status().code() == Code::kFailedPrecondition;
+}
+
 bool isTransient(const Result<http::Response>& result) {
   if (!result) {
-    return result.status().code() == Code::kUnavailable;
+    return result.status().code() == Code::kUnavailable || speaksNoHttp(result);
   }
   switch (result->status) {
     case 408:

@@ -13,9 +13,19 @@
 
 namespace pushrod::engines::vllm {
 
+/// The keys of `engines` that a client needs. Not all of them: each client would have a copy of the
+/// whole list.
+struct CommonOptions {
+  std::string profile = EnginesConfig().profile;
+  UnknownProfile unknownProfile = EnginesConfig().unknownProfile;
+  std::string tokenEnv = {};
+  TlsConfig tls = {};
+  std::string proxy = {};
+};
+
 struct VllmClientOptions {
   EngineConfig engine;
-  EnginesConfig common;  ///< `list` is not read
+  CommonOptions common = {};
   PushConfig push;
   TransportKind transport = TransportKind::kNccl;  ///< what this engine must be able to receive
   Duration answer = TimeoutsConfig().connect;      ///< one request of an identification

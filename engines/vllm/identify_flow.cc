@@ -51,7 +51,9 @@ void IdentifyFlow::onResult(const Step& step, const Result<http::Response>& resu
     (this->*step.next)();
     return;
   }
-  if (isTransient(result)) {
+  // An engine that starts refuses connections or answers 503; in another protocol it never speaks.
+  const bool noEngine = speaksNoHttp(result) && step.read == &IdentifyFlow::readVersion;
+  if (isTransient(result) && !noEngine) {
     tryLater(step, result);
     return;
   }
@@ -106,7 +108,7 @@ void IdentifyFlow::readVersion(const http::Response& response) {
     refuseBody("/version", response);
     return;
   }
-  const EnginesConfig& common = state_.options.common;
+  const CommonOptions& common = state_.options.common;
   Result<ProfileChoice> choice = chooseProfile(*version, common.profile, common.unknownProfile);
   if (!choice) {
     finishWith(choice.status());

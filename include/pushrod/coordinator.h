@@ -24,8 +24,13 @@ struct PushProgress {
   int enginesReady = 0;  ///< reached the current phase's goal (rank 0)
 };
 
+/// Bytes of the longest version that can be pushed.
+inline constexpr std::size_t kLongestVersion = 128;
+
 struct PushRequest {
-  std::string version;              ///< opaque, not empty
+  /// Opaque: 1 to kLongestVersion bytes of UTF-8 text without control characters. Any other is
+  /// refused (invalidArgument) before the ranks meet.
+  std::string version;
   WeightSource* weights = nullptr;  ///< must outlive push()
   /// The draft model's pass, in the same push after the target's: both or none are published, and a
   /// resend is of both. Null: the push is of the target alone. Must outlive push().

@@ -122,7 +122,7 @@ void PushMonitor::onReply(
   }
   status.lastCall = callName(call.kind);
   status.lastAnswer = reply.status.ok() ? "ok" : reply.status.message();
-  parts_.board.setEngines(engines_);
+  parts_.board.setEngine(engine, status);
 
   onEngine(engine, ledger);
   if (!reply.status.ok()) {

@@ -51,6 +51,11 @@ void StatusBoard::setEngines(std::vector<EngineStatus> engines) {
   engines_ = std::move(engines);
 }
 
+void StatusBoard::setEngine(std::size_t engine, const EngineStatus& status) {
+  const std::lock_guard lock(mutex_);
+  engines_.at(engine) = status;
+}
+
 void StatusBoard::setWaiting(std::string json) {
   const std::lock_guard lock(mutex_);
   waiting_ = std::move(json);

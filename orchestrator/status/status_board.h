@@ -31,6 +31,8 @@ class StatusBoard {
   void setVersion(const std::string& version);
   void setProgress(const PushProgress& progress);
   void setEngines(std::vector<EngineStatus> engines);
+  /// One of them alone: there may be thousands, and each has news often.
+  void setEngine(std::size_t engine, const EngineStatus& status);
   /// What the running push waits for, a JSON object; empty: nothing runs.
   void setWaiting(std::string json);
   void addReport(const PushReport& report);

@@ -83,10 +83,26 @@ class Flags(BadInput):
         self.push("--ranks=2", version="", says=("--version", "--ranks=2"))
         self.refused("push", "--config", self.valid, "--checkpoint", self.good, "--version", "",
                      says=("--version",))
-        for version in (b"\xff", "\n", "\x1b[31m"):
-            with self.subTest(version=version):
-                self.push("--ranks", "2", says=("not UTF-8 text",),
-                          version=os.fsdecode(version) if isinstance(version, bytes) else version)
+        report = self.folder / "refused.json"
+        for version, says in ((b"\xff", "not UTF-8 text"), ("1\n", "not UTF-8 text"),
+                              ("\x1b[31m", "not UTF-8 text"), ("v" * 129, "129 bytes")):
+            for flags in (("--ranks", "2"), ()):
+                with self.subTest(version=version, flags=flags):
+                    report.unlink(missing_ok=True)
+                    text = self.push(*flags, "--report", report, says=(says, "no engine was contacted"),
+                                     version=os.fsdecode(version) if isinstance(version, bytes)
+                                     else version)
+                    self.assertNotIn("rank 0 of", text)  # none was started
+                    told = json.loads(report.read_text())
+                    self.assertEqual(told["outcome"], "refused")
+                    self.assertIn(says, told["first_cause"]["message"])
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps({"tensors": [{"name": "a", "dtype": "int8", "shape": [1]}],
+                                    "pushes": [{"version": "1"}, {"version": "v" * 129}]}))
+        for flags in (("--ranks", "2"), ()):
+            text = self.refused("drill", "--config", self.valid, "--plan", plan, *flags,
+                                says=("129 bytes", str(plan)))
+            self.assertNotIn("rank 0 of", text)
 
     def test_places_that_cannot_be_written(self):
         self.push("--ranks", "2", "--report", "/no/such/folder/r.json", says=("/no/such/folder",))
@@ -271,6 +287,23 @@ class Ports(harness.Case):
         self.assertEqual(code, 0, text)
         self.assertEqual([row["outcome"] for row in report["engines"]], ["current", "current"])
         self.assert_current(name, "1", digests)
+
+    def test_thousands_of_engines_need_little_memory(self):
+        class Nobody:
+            def __init__(self, number):
+                self.name = f"e{number}"
+                self.url = f"http://127.0.{1 + number // 250}.{1 + number % 250}:9"
+
+        folder, _ = self.weights("1", 1, 16)
+        config = self.config([Nobody(number) for number in range(3000)],
+                             timeouts={"connect": "1s", "startup": "1s"})
+        push = subprocess.Popen(self.command(config, folder, "1"), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.children.append(push)
+        _, status, used = os.wait4(push.pid, 0)
+        push.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(push.returncode, 3)
+        self.assertLess(used.ru_maxrss, 400 * 1024 * harness.SLOW, "KiB")
 
     def test_64_descriptors_are_enough(self):
         engines = [self.engine(f"e{i}") for i in range(6)]

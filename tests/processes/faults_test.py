@@ -102,6 +102,20 @@ class Rubbish(harness.Case):
         self.assertEqual(good.calls("pause"), [])
 
 
+    def test_another_protocol_is_refused_at_once(self):
+        folder, _ = self.weights("1", 1, 16)
+        for reply in (b"SSH-2.0-OpenSSH_9.2p1\r\n", b"-ERR unknown command\r\n",
+                      b"\x15\x03\x01\x00\x02\x02\x46"):
+            with self.subTest(reply=reply):
+                server = RubbishServer(reply)
+                self.addCleanup(server.stop)
+                config = self.config([server], timeouts={"push": "300s", "startup": "200s"})
+                code, report, text = self.push(config, folder, "1", ranks=1, limit=30)
+                self.assertEqual(code, 3, text)
+                self.assertEqual(report["first_cause"]["code"], "failed_precondition")
+                self.assertIn("no HTTP server", report["first_cause"]["message"])
+
+
 class RouteCase(harness.Case):
     """One fault at one route of one of two engines, with two ranks."""
 

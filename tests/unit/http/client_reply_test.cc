@@ -57,8 +57,14 @@ TEST_F(ReplyTest, TakesNoCutAnswerForAWholeOne) {
 }
 
 TEST_F(ReplyTest, RefusesGarbage) {
-  expectUnusable("SSH-2.0-OpenSSH_9.2\r\n");
-  expectUnusable(std::string("\x16\x03\x01\x02\x00", 5) + std::string(100, '\0'));
+  // Another protocol's first bytes: told apart, and without waiting for the end of a line.
+  for (const std::string& other : {std::string("SSH-2.0-OpenSSH_9.2\r\n"),
+                                   std::string("-ERR"),
+                                   std::string("\x15\x03\x01\x00\x02\x02\x46", 7)}) {
+    const auto answer = answerOf(other);
+    EXPECT_EQ(answer.status().code(), Code::kFailedPrecondition) << answer.status().toString();
+    EXPECT_EQ(answer.status().outcome(), Outcome::kUnknown);
+  }
   expectUnusable("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/private_folder.h"
 
+#include <chrono>
 #include <filesystem>
 #include <signal.h>
 #include <sys/stat.h>
@@ -63,6 +64,27 @@ TEST(PrivateFolder, ALivingOnesStaysADeadOnesGoes) {
   EXPECT_EQ(count(), 1);
   ::close(up[0]);
   ::close(up[1]);
+}
+
+TEST(PrivateFolder, AnOldOneThatWasNeverLockedGoesWhenItIsEmpty) {
+  const ScratchFolder base;
+  for (const char* name :
+       {"pushrod.empty1", "pushrod.lock.1", "pushrod.filled", "pushrod.longer-name"}) {
+    fs::create_directory(base.path(name));
+  }
+  base.write("pushrod.lock.1/lock.new", "");
+  base.write("pushrod.filled/file", "x");
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(2);
+  for (const auto& entry : fs::directory_iterator(base.path())) {
+    fs::last_write_time(entry.path(), old);
+  }
+  fs::create_directory(base.path("pushrod.young1"));
+  ASSERT_TRUE(PrivateFolder::create(base.path()).ok());
+  EXPECT_FALSE(fs::exists(base.path("pushrod.empty1")));
+  EXPECT_FALSE(fs::exists(base.path("pushrod.lock.1")));
+  EXPECT_TRUE(fs::exists(base.path("pushrod.filled/file")));
+  EXPECT_TRUE(fs::exists(base.path("pushrod.longer-name")));
+  EXPECT_TRUE(fs::exists(base.path("pushrod.young1")));
 }
 
 TEST(PrivateFolder, WhatIsNotClearlyOursStays) {
