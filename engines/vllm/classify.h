@@ -34,9 +34,10 @@ namespace pushrod::engines::vllm {
 
 /// Whether the answer is a 500 that an executor raised, after which replies may come late.
 [[nodiscard]] bool isExecutorFailure(const Result<http::Response>& result);
+/// Whether what answered speaks another protocol.
+[[nodiscard]] bool speaksNoHttp(const Result<http::Response>& result);
 /// Whether an answered or failed request may be sent again when it is repeatable: no answer at all,
 /// or one that asks for a later try (408, 425, 429, 502, 503, 504).
-[[nodiscard]] bool speaksNoHttp(const Result<http::Response>& result);
 [[nodiscard]] bool isTransient(const Result<http::Response>& result);
 
 }  // namespace pushrod::engines::vllm

@@ -3,71 +3,18 @@
 
 #include <algorithm>
 
+#include "orchestrator/ledger/ending.h"
+#include "orchestrator/ledger/steps.h"
+
 namespace pushrod::orchestrator {
 
 namespace {
-
-constexpr Duration kPollPause = std::chrono::milliseconds(50);
-
-Next reached() {
-  return Next{};
-}
-
-Next ask(CallKind kind) {
-  Next next;
-  next.kind = Next::Kind::kCall;
-  next.call.kind = kind;
-  return next;
-}
-
-Next askAgain(CallKind kind, Status why = {}) {
-  Next next = ask(kind);
-  next.kind = Next::Kind::kWait;
-  next.pause = kPollPause;
-  next.status = std::move(why);
-  return next;
-}
 
 Status notPaused() {
   return Status(Code::kDeadlineExceeded,
                 "it was told to pause and still generates; it is slow to pause, or somebody else "
                 "resumed it",
                 Outcome::kApplied);
-}
-
-Next failed(Status status) {
-  Next next;
-  next.kind = Next::Kind::kFailed;
-  next.status = std::move(status);
-  return next;
-}
-
-Next refuse(const std::string& text) {
-  return failed(Status(Code::kFailedPrecondition, text, Outcome::kRejected));
-}
-
-// An engine that was never identified has no features.
-
-bool hasVersion(const Ledger& ledger) {
-  return ledger.identity != nullptr && ledger.identity->features.hasVersion;
-}
-
-bool hasShutdown(const Ledger& ledger) {
-  return ledger.identity != nullptr && ledger.identity->features.hasShutdown;
-}
-
-bool hasChecker(const Ledger& ledger) {
-  return ledger.identity != nullptr && ledger.identity->features.hasChecker;
-}
-
-bool foundAsleep(const Ledger& ledger) {
-  return ledger.identity != nullptr && ledger.identity->asleep;
-}
-
-Next setVersion(const std::string& version) {
-  Next next = ask(CallKind::kSetVersion);
-  next.call.version = version;
-  return next;
 }
 
 Next identified(const Ledger& ledger, const PushFacts& facts) {
@@ -250,105 +197,6 @@ Next finished(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
   next.call.hasVersion = facts.draft || !facts.withDraft;
   next.call.version = next.call.hasVersion ? facts.version : "";
   return next;
-}
-
-Status otherVersion(const Ledger& ledger, const PushFacts& facts) {
-  return Status(Code::kDataMismatch,
-                "it reports version '" + ledger.labelText + "' instead of '" + facts.version + "'",
-                Outcome::kApplied);
-}
-
-/// The version first: an engine that restarted lost both it and its pause, and can be sent anew.
-Next verified(const Ledger& ledger, const PushFacts& facts) {
-  if (facts.verify && !ledger.verifyRead) {
-    return ask(CallKind::kReadVersion);
-  }
-  if (ledger.proof == Proof::kDiffers) {
-    return failed(Status(Code::kDataMismatch, ledger.proofText, Outcome::kApplied));
-  }
-  if (facts.verify && !ledger.proved) {
-    return failed(otherVersion(ledger, facts));
-  }
-  if (!ledger.pausedChecked) {
-    return ask(CallKind::kReadPaused);
-  }
-  if (ledger.paused == Paused::kNo) {
-    return refuse(
-        "somebody else resumed it in the middle of the push; its caches may hold values "
-        "of half loaded weights");
-  }
-  // Last: it reads every weight, which is for an engine that is sound otherwise. Where replies come
-  // late (P16) the one to this call would be another's.
-  const bool asks =
-      facts.checksums && ledger.lag == 0 && ledger.checksums == nullptr && hasChecker(ledger);
-  return asks ? ask(CallKind::kChecksums) : reached();
-}
-
-/// After a resume without a usable answer: whether it acted, and that it is still the same engine,
-/// is read before anything is repeated or believed.
-Next resolveResume(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
-  const bool again = last != nullptr && last->kind != CallKind::kResume && !last->status.ok();
-  if (ledger.paused == Paused::kUnknown) {
-    return again ? askAgain(CallKind::kReadPaused) : ask(CallKind::kReadPaused);
-  }
-  if (facts.verify && !ledger.verifyRead) {
-    return again ? askAgain(CallKind::kReadVersion) : ask(CallKind::kReadVersion);
-  }
-  if (facts.verify && !ledger.proved) {
-    return failed(otherVersion(ledger, facts));
-  }
-  return ledger.paused == Paused::kYes ? askAgain(CallKind::kResume) : reached();
-}
-
-Next resumed(const Ledger& ledger, const PushFacts& facts, const Reply* last) {
-  const bool answered = last != nullptr && last->status.ok();
-  if (ledger.resumeAsked && !(answered && last->kind == CallKind::kResume)) {
-    return resolveResume(ledger, facts, last);
-  }
-  if (ledger.resumed || staysAsleep(ledger, facts)) {
-    return reached();
-  }
-  if (facts.verify && !ledger.proved) {
-    return failed(otherVersion(ledger, facts));
-  }
-  // Read once more, right before: it may have restarted since its verify, in an earlier wave's
-  // time.
-  if (facts.verify && !answered) {
-    return last == nullptr ? ask(CallKind::kReadVersion) : askAgain(CallKind::kReadVersion);
-  }
-  return ask(CallKind::kResume);
-}
-
-/// Failing: the session is closed without a version; then, if no start was sent, P3's put-back.
-Next closed(const Ledger& ledger, const PushFacts& facts) {
-  if (ledger.reach != Reach::kUp || !ledger.closing.ok()) {
-    return reached();
-  }
-  if (ledger.session == Session::kUnknown) {
-    return ask(CallKind::kReadSession);
-  }
-  const bool started = ledger.startSent || facts.anyStartSent;
-  if (ledger.session == Session::kOpen && started) {
-    return ask(CallKind::kFinish);
-  }
-  if (started || ledger.dropped) {
-    // A resume without an answer: the report tells whether it generates.
-    const bool mayGenerate = ledger.resumeAsked && ledger.paused == Paused::kUnknown;
-    return mayGenerate && !ledger.dropped ? ask(CallKind::kReadPaused) : reached();
-  }
-  if (!ledger.oldLabel.empty()) {
-    if (ledger.label == Label::kUnknown) {
-      return ask(CallKind::kReadVersion);
-    }
-    if (ledger.label == Label::kMarker) {
-      return setVersion(ledger.oldLabel);
-    }
-  }
-  // Asleep, or loaded with what somebody's session left: its label proves nothing (P39).
-  const bool doubtful = foundAsleep(ledger) || ledger.leftPaused || ledger.staleClosed;
-  const bool putBack =
-      ledger.pausedByUs && !ledger.foundPaused && !doubtful && ledger.session == Session::kClosed;
-  return putBack && !ledger.resumed ? ask(CallKind::kResume) : reached();
 }
 
 /// Whether a failed call still leaves its goal a way: reads resolve what happened.

@@ -13,20 +13,11 @@ import sys
 
 # Guards against what the code around them excludes; unit tests of each file show that they hold.
 GUARDS = (
-    'return failed(Status(Code::kInternal, "it is not proved and must not be resumed"));',
     'return failed(Status(Code::kAborted, "this push goes on without it"));',
     'return failed(Status(Code::kInternal, "no such goal"));',
 )
 # Conditions with only one outcome, and why there is no other in a world.
 ONE_OUTCOME = {
-    "return ledger.identity != nullptr && ledger.identity->features.hasVersion;":
-        "nothing else is asked of an engine before it was identified",
-    "return ledger.identity != nullptr && ledger.identity->features.hasShutdown;":
-        "the same",
-    "return ledger.identity != nullptr && ledger.identity->features.hasChecker;":
-        "the same",
-    "return ledger.identity != nullptr && ledger.identity->asleep;":
-        "the same",
     "if (ledger.content == Content::kComplete && ledger.updateSent) {":
         "a start has forgotten what an earlier push completed",
     "if (last != nullptr && last->kind == CallKind::kReadVersion) {":
@@ -37,10 +28,8 @@ ONE_OUTCOME = {
         "the same",
     "if (ledger.resumeAsked &&":
         "the same",
-    "if (facts.verify && !ledger.proved) {":
-        "guards the first of the lines above; its second place fires",
     "if (ledger.dropped && goal != Goal::kClosed) {":
-        "guards the second of the lines above",
+        "guards the first of the lines above",
     "return failed(last != nullptr && !last->status.ok()":
         "an engine is lost by a failed call, and nothing is asked of it afterwards",
     "? last->status":
