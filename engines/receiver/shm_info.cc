@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/reference/shm_info.h"
+#include "engines/receiver/shm_info.h"
 
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "engines/reference/info_json.h"
+#include "engines/receiver/info_json.h"
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 namespace json = boost::json;
 
@@ -123,4 +123,4 @@ Result<ShmUpdate> ShmUpdate::parse(const json::value& info) {
   return update;
 }
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

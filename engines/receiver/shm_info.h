@@ -11,7 +11,7 @@
 #include <pushrod/result.h>
 #include <pushrod/tensor.h>
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 /// Checks the init_info of the shm backend (docs: wire format, section shm).
 Status checkShmInit(const boost::json::value& info);
@@ -33,4 +33,4 @@ struct ShmUpdate {
   static Result<ShmUpdate> parse(const boost::json::value& info);
 };
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/reference/info_json.h"
+#include "engines/receiver/info_json.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 namespace json = boost::json;
 
@@ -142,4 +142,4 @@ Result<std::vector<TensorSpec>> parseTensors(const InfoKind& kind, const json::o
   return tensors;
 }
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

@@ -11,7 +11,7 @@
 #include <pushrod/result.h>
 #include <pushrod/tensor.h>
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 struct TcpSource {
   int src = 0;
@@ -50,4 +50,4 @@ struct ChunkPlan {
 [[nodiscard]] std::vector<ChunkPlan> cutChunks(const std::vector<TensorSpec>& tensors,
                                                std::uint64_t bufferBytes);
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

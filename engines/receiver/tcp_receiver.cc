@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/reference/tcp_receiver.h"
+#include "engines/receiver/tcp_receiver.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,8 @@
 #include <xxhash.h>
 
 #include "common/check.h"
-#include "engines/reference/digest.h"
-#include "engines/reference/names.h"
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 namespace {
 
@@ -22,6 +20,7 @@ constexpr std::uint32_t kAbort = 3;
 constexpr std::size_t kHello = 32;
 constexpr std::size_t kHeader = 24;
 constexpr std::uint64_t kMostReason = 4096;
+/// What is read at once: it is still in the processor's cache when its digest is taken.
 constexpr std::size_t kPiece = std::size_t{256} << 10U;
 constexpr Duration kJoinLimit = std::chrono::seconds(300);
 
@@ -103,18 +102,15 @@ Status TcpReceiver::joinSource(const TcpSource& source, const TcpInit& init, std
 void TcpReceiver::close() {
   sockets_.clear();
   open_ = 0;
-  piece_ = std::vector<std::uint8_t>();
 }
 
-Status TcpReceiver::receive(const TcpUpdate& update,
-                            const ReceiveFault& fault,
-                            const ReceiveHooks& hooks) {
+Status TcpReceiver::receive(const TcpUpdate& update, Sink& sink) {
   if (update.src >= static_cast<int>(sockets_.size())) {
     close();
     return mismatch("src " + std::to_string(update.src) + " is not a source of this channel");
   }
   Socket& socket = sockets_[static_cast<std::size_t>(update.src)];
-  Status done = receiveAll(socket, update, fault, hooks);
+  Status done = receiveAll(socket, update, sink);
   if (!done.ok()) {
     close();
     return done.prefixed("update from source " + std::to_string(update.src));
@@ -122,78 +118,43 @@ Status TcpReceiver::receive(const TcpUpdate& update,
   return done;
 }
 
-Status TcpReceiver::applyFault(Socket& socket,
-                               const ReceiveFault& fault,
-                               const ReceiveHooks& hooks) {
-  switch (fault.kind) {
-    case ReceiveFault::Kind::kStopReading:
-      return socket.waitClosed();
-    case ReceiveFault::Kind::kFail:
-      return {Code::kInternal,
-              "injected failure after " + std::to_string(fault.afterChunks) + " chunks"};
-    case ReceiveFault::Kind::kDie:
-      hooks.die();
-      return {Code::kInternal, "the engine died"};
-    case ReceiveFault::Kind::kSkip:
-    case ReceiveFault::Kind::kCorrupt:
-    case ReceiveFault::Kind::kNone:
-      break;
-  }
-  return {};
-}
-
-Status TcpReceiver::receiveAll(Socket& socket,
-                               const TcpUpdate& update,
-                               const ReceiveFault& fault,
-                               const ReceiveHooks& hooks) {
-  if (fault.kind == ReceiveFault::Kind::kSkip) {
-    return {};
-  }
+Status TcpReceiver::receiveAll(Socket& socket, const TcpUpdate& update, Sink& sink) {
+  const std::span<const TensorSpec> tensors(update.tensors);
   const std::vector<ChunkPlan> plans = cutChunks(update.tensors, bufferBytes_);
-  std::vector<LoadedTensor> loaded;
+  const Sink::WaitGone gone = [&socket] { return socket.waitClosed(); };
   std::uint32_t index = 0;
   for (const ChunkPlan& plan : plans) {
-    if (index == fault.afterChunks) {
-      if (Status hit = applyFault(socket, fault, hooks); !hit.ok()) {
-        return hit;
-      }
+    if (Status going = sink.reached(index, false, gone); !going.ok()) {
+      return going;
     }
-    loaded.clear();
-    if (Status got = readChunk(socket, update.tensors, plan, index, loaded); !got.ok()) {
+    const auto chunk = tensors.subspan(plan.first, plan.count);
+    if (Status got = readChunk(socket, chunk, index, plan.bytes, sink); !got.ok()) {
       return got;
-    }
-    hooks.chunk(index, plan.bytes);
-    for (LoadedTensor& tensor : loaded) {
-      if (auto refused = hooks.tensor(std::move(tensor))) {
-        return mismatch(*refused);
-      }
     }
     ++index;
   }
-  if (index <= fault.afterChunks) {
-    if (Status hit = applyFault(socket, fault, hooks); !hit.ok()) {
-      return hit;
-    }
+  if (Status going = sink.reached(index, true, gone); !going.ok()) {
+    return going;
   }
+  if (Status ended = readEnd(socket, plans.size()); !ended.ok()) {
+    return ended;
+  }
+  return sink.rest(tensors.subspan(plans.empty() ? 0 : plans.back().first + plans.back().count));
+}
+
+Status TcpReceiver::readEnd(Socket& socket, std::size_t chunks) {
   Frame frame;
   if (Status got = readFrame(socket, frame); !got.ok()) {
     return got;
   }
   if (frame.kind != kEnd) {
     return mismatch("frame kind " + std::to_string(frame.kind) + " where the end was due after " +
-                    std::to_string(plans.size()) + " chunks");
+                    std::to_string(chunks) + " chunks");
   }
-  if (frame.index != plans.size() || frame.length != 0) {
+  if (frame.index != chunks || frame.length != 0) {
     return mismatch("end frame with index " + std::to_string(frame.index) + " and length " +
-                    std::to_string(frame.length) + ", expected index " +
-                    std::to_string(plans.size()) + " and length 0");
-  }
-  // Tensors without bytes behind the last chunk are complete now.
-  const std::size_t rest = plans.empty() ? 0 : plans.back().first + plans.back().count;
-  for (std::size_t i = rest; i < update.tensors.size(); ++i) {
-    if (auto refused = hooks.tensor(LoadedTensor{update.tensors[i], Sha256::of(""), nullptr})) {
-      return mismatch(*refused);
-    }
+                    std::to_string(frame.length) + ", expected index " + std::to_string(chunks) +
+                    " and length 0");
   }
   return {};
 }
@@ -230,10 +191,10 @@ Status TcpReceiver::readAbort(Socket& socket, const Frame& frame) {
 }
 
 Status TcpReceiver::readChunk(Socket& socket,
-                              const std::vector<TensorSpec>& tensors,
-                              const ChunkPlan& plan,
+                              std::span<const TensorSpec> tensors,
                               std::uint32_t index,
-                              std::vector<LoadedTensor>& loaded) {
+                              std::uint64_t bytes,
+                              Sink& sink) {
   Frame frame;
   if (Status got = readFrame(socket, frame); !got.ok()) {
     return got;
@@ -245,46 +206,45 @@ Status TcpReceiver::readChunk(Socket& socket,
     return mismatch("chunk index " + std::to_string(frame.index) + ", expected " +
                     std::to_string(index));
   }
-  if (frame.length != plan.bytes) {
+  if (frame.length != bytes) {
     return mismatch("chunk " + std::to_string(index) + " has " + std::to_string(frame.length) +
-                    " bytes, the list and the buffer size make it " + std::to_string(plan.bytes));
+                    " bytes, the list and the buffer size make it " + std::to_string(bytes));
+  }
+  if (Status begun = sink.beginChunk(tensors); !begun.ok()) {
+    return begun.prefixed("chunk " + std::to_string(index));
   }
   const DigestState digest = newDigest();
-  for (std::size_t i = plan.first; i < plan.first + plan.count; ++i) {
-    auto tensor = readTensor(socket, tensors[i], frame.digest == 0 ? nullptr : digest.get());
-    if (!tensor.ok()) {
-      return tensor.error().prefixed("chunk " + std::to_string(index));
+  for (const TensorSpec& spec : tensors) {
+    Status got = readTensor(socket, spec, sink, frame.digest == 0 ? nullptr : digest.get());
+    if (!got.ok()) {
+      return got.prefixed("chunk " + std::to_string(index));
     }
-    loaded.push_back(std::move(*tensor));
   }
   if (frame.digest != 0 && XXH3_64bits_digest(digest.get()) != frame.digest) {
     return mismatch("chunk " + std::to_string(index) + " has another digest than its frame");
   }
+  return sink.endChunk(index, bytes);
+}
+
+Status TcpReceiver::readTensor(Socket& socket,
+                               const TensorSpec& spec,
+                               Sink& sink,
+                               XXH3_state_s* chunkDigest) {
+  sink.beginTensor(spec);
+  std::uint64_t left = spec.bytes();
+  while (left > 0) {
+    std::span<std::uint8_t> room = sink.room(left);
+    room = room.first(std::min(room.size(), kPiece));
+    if (Status got = socket.read(room.data(), room.size(), Deadline::never()); !got.ok()) {
+      return got.prefixed("tensor " + spec.name);
+    }
+    if (chunkDigest != nullptr) {
+      XXH3_64bits_update(chunkDigest, room.data(), room.size());
+    }
+    sink.took(room);
+    left -= room.size();
+  }
   return {};
 }
 
-Result<LoadedTensor> TcpReceiver::readTensor(Socket& socket,
-                                             const TensorSpec& spec,
-                                             XXH3_state_s* chunkDigest) {
-  std::uint64_t left = spec.bytes();
-  Sha256 digest;
-  const auto kept = splitName(spec.name).fused ? KeptBytes::create(budget_, left) : nullptr;
-  piece_.resize(kPiece);
-  while (left > 0) {
-    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left, kPiece));
-    if (Status got = socket.read(piece_.data(), wanted, Deadline::never()); !got.ok()) {
-      return got.prefixed("tensor " + spec.name);
-    }
-    digest.add(piece_.data(), wanted);
-    if (chunkDigest != nullptr) {
-      XXH3_64bits_update(chunkDigest, piece_.data(), wanted);
-    }
-    if (kept != nullptr) {
-      kept->add(piece_.data(), wanted);
-    }
-    left -= wanted;
-  }
-  return LoadedTensor{spec, digest.hex(), kept};
-}
-
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

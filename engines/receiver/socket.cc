@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/reference/socket.h"
+#include "engines/receiver/socket.h"
 
 #include <array>
 #include <cerrno>
@@ -16,9 +16,14 @@
 
 #include "common/check.h"
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 namespace {
+
+/// So soon a connection is broken whose other host vanished without a word.
+constexpr int kIdleSeconds = 30;
+constexpr int kProbeSeconds = 10;
+constexpr int kProbes = 3;
 
 std::string systemText(int error) {
   return std::generic_category().message(error);
@@ -136,6 +141,10 @@ Status Socket::finishConnect(Deadline deadline) {
   }
   const int on = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &kProbeSeconds, sizeof kProbeSeconds);
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
   return {};
 }
 
@@ -185,4 +194,4 @@ Status Socket::waitClosed() {
   return unavailable("the source closed the connection");
 }
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/reference/tcp_info.h"
+#include "engines/receiver/tcp_info.h"
 
 #include <string_view>
 #include <utility>
 
-#include "engines/reference/info_json.h"
+#include "engines/receiver/info_json.h"
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 namespace json = boost::json;
 
@@ -140,4 +140,4 @@ std::vector<ChunkPlan> cutChunks(const std::vector<TensorSpec>& tensors,
   return plans;
 }
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

@@ -8,7 +8,7 @@
 #include <pushrod/deadline.h>
 #include <pushrod/status.h>
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 /// Ends the waits of all sockets that were given it. Any thread.
 class StopSignal {
@@ -54,4 +54,4 @@ class Socket {
   int fd_ = -1;
 };
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

@@ -13,7 +13,7 @@
 #include <pushrod/result.h>
 #include <pushrod/tensor.h>
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 /// Which JSON object of which backend is read, for texts as Python's.
 struct InfoKind {
@@ -39,4 +39,4 @@ Status checkKeys(const InfoKind& kind,
 Result<std::vector<TensorSpec>> parseTensors(const InfoKind& kind,
                                              const boost::json::object& object);
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

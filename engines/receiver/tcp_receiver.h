@@ -3,24 +3,23 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
 
-#include "engines/reference/kept_bytes.h"
-#include "engines/reference/receive.h"
-#include "engines/reference/socket.h"
-#include "engines/reference/tcp_info.h"
+#include "engines/receiver/sink.h"
+#include "engines/receiver/socket.h"
+#include "engines/receiver/tcp_info.h"
 
 struct XXH3_state_s;
 
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 /// The receiving end of the tcp transport in one worker. One thread, except connections(). A
 /// receive has no time limit of its own, as a server has none: the source's abort, its death or the
 /// stop signal ends it.
 class TcpReceiver {
  public:
-  TcpReceiver(const StopSignal& stop, ByteBudget& budget) : stop_(stop), budget_(budget) {}
+  explicit TcpReceiver(const StopSignal& stop) : stop_(stop) {}
 
   /// Connects to every source as `rank`. Earlier connections are closed first.
   Status join(const TcpInit& init, std::uint32_t rank);
@@ -28,7 +27,7 @@ class TcpReceiver {
   [[nodiscard]] bool joined() const { return !sockets_.empty(); }
 
   /// One update, to its end frame. Any failure closes all connections.
-  Status receive(const TcpUpdate& update, const ReceiveFault& fault, const ReceiveHooks& hooks);
+  Status receive(const TcpUpdate& update, Sink& sink);
   void close();
 
   /// Open connections to sources. Any thread.
@@ -43,28 +42,21 @@ class TcpReceiver {
   };
 
   Status joinSource(const TcpSource& source, const TcpInit& init, std::uint32_t rank);
-  Status receiveAll(Socket& socket,
-                    const TcpUpdate& update,
-                    const ReceiveFault& fault,
-                    const ReceiveHooks& hooks);
+  Status receiveAll(Socket& socket, const TcpUpdate& update, Sink& sink);
+  Status readEnd(Socket& socket, std::size_t chunks);
   Status readFrame(Socket& socket, Frame& frame);
   Status readAbort(Socket& socket, const Frame& frame);
   Status readChunk(Socket& socket,
-                   const std::vector<TensorSpec>& tensors,
-                   const ChunkPlan& plan,
+                   std::span<const TensorSpec> tensors,
                    std::uint32_t index,
-                   std::vector<LoadedTensor>& loaded);
-  Result<LoadedTensor> readTensor(Socket& socket,
-                                  const TensorSpec& spec,
-                                  XXH3_state_s* chunkDigest);
-  Status applyFault(Socket& socket, const ReceiveFault& fault, const ReceiveHooks& hooks);
+                   std::uint64_t bytes,
+                   Sink& sink);
+  Status readTensor(Socket& socket, const TensorSpec& spec, Sink& sink, XXH3_state_s* chunkDigest);
 
   const StopSignal& stop_;
-  ByteBudget& budget_;
   std::vector<Socket> sockets_;
   std::uint64_t bufferBytes_ = 0;
-  std::vector<std::uint8_t> piece_;
   std::atomic<int> open_{0};
 };
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engines/reference/shm_receiver.h"
+#include "engines/receiver/shm_receiver.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -9,10 +9,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "engines/reference/digest.h"
-#include "engines/reference/names.h"
-
-namespace pushrod::engines::reference {
+namespace pushrod::engines::receiver {
 
 namespace {
 
@@ -96,32 +93,14 @@ bool exists(const ShmSegment& segment) {
 
 }  // namespace
 
-Status ShmReceiver::applyFault(const ShmSegment& segment,
-                               const ReceiveFault& fault,
-                               const ReceiveHooks& hooks) const {
-  switch (fault.kind) {
-    case ReceiveFault::Kind::kStopReading: {
-      pollfd stop{stop_.descriptor(), POLLIN, 0};
-      while (exists(segment) && ::poll(&stop, 1, kLookMilliseconds) <= 0) {
-      }
-      return {Code::kUnavailable, "the source removed its segment"};
-    }
-    case ReceiveFault::Kind::kFail:
-      return {Code::kInternal, "injected failure at chunk " + std::to_string(index_)};
-    case ReceiveFault::Kind::kDie:
-      hooks.die();
-      return {Code::kInternal, "the engine died"};
-    case ReceiveFault::Kind::kSkip:
-    case ReceiveFault::Kind::kCorrupt:
-    case ReceiveFault::Kind::kNone:
-      break;
+Status ShmReceiver::waitGone(const ShmSegment& segment) const {
+  pollfd stop{stop_.descriptor(), POLLIN, 0};
+  while (exists(segment) && ::poll(&stop, 1, kLookMilliseconds) <= 0) {
   }
-  return {};
+  return {Code::kUnavailable, "the source removed its segment"};
 }
 
-Status ShmReceiver::receive(const ShmUpdate& update,
-                            const ReceiveFault& fault,
-                            const ReceiveHooks& hooks) {
+Status ShmReceiver::receive(const ShmUpdate& update, Sink& sink) {
   const auto own = update.segments.find(hostId_);
   if (own == update.segments.end()) {
     std::string offered;
@@ -131,43 +110,35 @@ Status ShmReceiver::receive(const ShmUpdate& update,
     return {Code::kFailedPrecondition,
             "no shared memory segment for host " + hostId_ + "; offered: " + offered};
   }
-  if (Status hit = applyFault(own->second, fault, hooks); !hit.ok()) {
-    return hit;
+  const Sink::WaitGone gone = [&] { return waitGone(own->second); };
+  if (Status going = sink.reached(index_, false, gone); !going.ok()) {
+    return going;
   }
-  const Status done =
-      fault.kind == ReceiveFault::Kind::kSkip ? Status() : readChunk(update, own->second, hooks);
+  const Status done = readChunk(update, own->second, sink);
   ++index_;
   return done;
 }
 
 Status ShmReceiver::readChunk(const ShmUpdate& update,
                               const ShmSegment& segment,
-                              const ReceiveHooks& hooks) {
+                              Sink& sink) const {
+  const std::string what = "chunk " + std::to_string(index_);
   Mapping mapping;
   if (Status mapped = mapping.map(segment); !mapped.ok()) {
-    return mapped.prefixed("chunk " + std::to_string(index_));
+    return mapped.prefixed(what);
   }
-  hooks.chunk(index_, update.bytes);
+  if (Status begun = sink.beginChunk(update.tensors); !begun.ok()) {
+    return begun.prefixed(what);
+  }
   const std::uint8_t* at = mapping.data();
   for (const TensorSpec& spec : update.tensors) {
-    const std::uint64_t bytes = spec.bytes();
-    Sha256 digest;
-    LoadedTensor tensor{spec, "", nullptr};
-    if (bytes > 0) {
-      digest.add(at, bytes);
-      const auto kept = splitName(spec.name).fused ? KeptBytes::create(budget_, bytes) : nullptr;
-      if (kept != nullptr) {
-        kept->add(at, bytes);
-      }
-      tensor.bytes = kept;
+    sink.beginTensor(spec);
+    if (const std::uint64_t bytes = spec.bytes(); bytes > 0) {
+      sink.took({at, static_cast<std::size_t>(bytes)});
       at += bytes;
     }
-    tensor.sha256 = digest.hex();
-    if (auto refused = hooks.tensor(std::move(tensor))) {
-      return mismatch(*refused);
-    }
   }
-  return {};
+  return sink.endChunk(index_, update.bytes);
 }
 
-}  // namespace pushrod::engines::reference
+}  // namespace pushrod::engines::receiver
