@@ -2,6 +2,7 @@
 """One real vLLM server on the CPU: a group of processes that is always ended as a whole."""
 
 import http.client
+import json
 import os
 import pathlib
 import signal
@@ -18,6 +19,13 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+def end(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # It has ended by itself.
 
 
 def settings(folder):
@@ -44,25 +52,37 @@ def settings(folder):
 class Server:
     """Starts on entering a `with`, and is gone with all its processes after it."""
 
-    def __init__(self, python, folder, model, workers):
-        self.folder, self.port = pathlib.Path(folder), free_port()
-        self.log_path = self.folder / f"server-{workers}.log"
+    def __init__(self, python, folder, model, workers, backend="ipc", name="", port=0, extra=(),
+                 variables=None):
+        self.folder, self.port = pathlib.Path(folder), port or free_port()
+        self.log_path = self.folder / f"server-{name or workers}.log"
+        self.variables = dict(variables or {})
+        transfer = ["--weight-transfer-config", json.dumps({"backend": backend})]
         # `vllm serve` of the CPU distribution does not start: it asks for the other one's metadata.
         self.command = [
             "nice", "-n", "5", str(python), "-m", "vllm.entrypoints.openai.api_server",
-            "--model", str(model), "--served-model-name", "tiny", "--skip-tokenizer-init",
+            "--model", str(model), "--served-model-name", "tiny",
             "--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager",
-            "--max-model-len", "128", "--max-num-seqs", "4", "--enable-scale-out", "-tp", str(workers),
-            "--weight-transfer-config", '{"backend":"ipc"}']
+            "--max-num-seqs", "4", "-tp", str(workers), *extra, *(transfer if backend else [])]
         self.process = None
         self.mapped = set()  # files in /dev/shm that a killed process would leave
 
     def __enter__(self):
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                self.command, env=settings(self.folder), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True)
+        self.log_path.unlink(missing_ok=True)
+        self.start()
         return self
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                self.command, env=settings(self.folder) | self.variables, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def restart(self, limit=300):
+        """A new server in the place of one that was killed."""
+        self.stop()
+        self.start()
+        self.wait_ready(limit)
 
     def __exit__(self, *_):
         self.stop()
@@ -107,6 +127,18 @@ class Server:
                     found.append(int(entry.name))
         return found
 
+    def kill_all(self):
+        self.mapped |= self.shared_memory()
+        for pid in self.members():
+            end(pid)
+
+    def kill_named(self, name):
+        """Kills those of its processes that call themselves so."""
+        self.mapped |= self.shared_memory()
+        for pid in self.members():
+            if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(name[:15]):
+                end(pid)
+
     def shared_memory(self):
         """Files in /dev/shm that its processes have mapped; by number, since a semaphore is mapped
         under the name that it had before it got its own."""
@@ -132,10 +164,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 pass
         for pid in self.members():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            end(pid)
         self.process.wait(timeout=30)
         for path in self.mapped:
             path.unlink(missing_ok=True)
