@@ -23,15 +23,15 @@ def engine(tmp_path):
 
 @pytest.fixture
 def job(tmp_path):
-    """Starts trainer ranks: job(script, ranks, given)."""
+    """Starts trainer ranks: job(script, ranks, given); forked=True for scripts that import torch."""
     started = []
 
-    def start(script, ranks, given, **environment):
+    def start(script, ranks, given, forked=False):
         folder = tmp_path / f"job-{len(started)}"
         folder.mkdir()
         made = support.Job(folder)
         started.append(made)
-        return made.start(script, ranks, given, **environment)
+        return (made.start_forked if forked else made.start)(script, ranks, given)
 
     yield start
     for each in started:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference engines and trainer ranks for the tests of the Python package."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -50,63 +51,77 @@ class Job:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.processes = []
+        self.ranks = 0
 
-    def start(self, script, ranks, given, **environment):
+    def start(self, script, ranks, given):
         """Every rank gets `given` as JSON on its command line."""
-        port = harness.free_port()
+        self.ranks = ranks
+        port = str(harness.free_port())
         for rank in range(ranks):
-            variables = {
-                **os.environ,
-                "RANK": str(rank),
-                "WORLD_SIZE": str(ranks),
-                "LOCAL_RANK": str(rank),
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
-                "OMP_NUM_THREADS": "1",
-                # Compiled once, and none of it beside the sources.
-                "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX", str(self.folder / "pycache")),
-                **environment,
-            }
-            with open(self.folder / f"rank-{rank}.log", "wb") as log:
-                self.processes.append(
-                    subprocess.Popen(
-                        [sys.executable, str(TRAINERS / script), json.dumps(given)],
-                        env=variables,
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                        cwd=self.folder,
-                        start_new_session=True,
-                    )
-                )
+            own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            self.spawn(f"rank-{rank}.log", port, own, script, json.dumps(given))
         return self
+
+    def start_forked(self, script, ranks, given):
+        """As start(), but torch is imported once for all ranks."""
+        self.ranks = ranks
+        words = [str(ranks), str(TRAINERS / script), json.dumps(given)]
+        self.spawn("job.log", str(harness.free_port()), {}, "forked.py", *words)
+        return self
+
+    def spawn(self, log, port, own, script, *words):
+        variables = {
+            **os.environ,
+            "WORLD_SIZE": str(self.ranks),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "OMP_NUM_THREADS": "1",
+            # Compiled once, and none of it beside the sources.
+            "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX", str(self.folder / "pycache")),
+            **own,
+        }
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        with open(self.folder / log, "wb") as out:
+            self.processes.append(
+                subprocess.Popen(
+                    [sys.executable, str(TRAINERS / script), *words],
+                    env=variables,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    cwd=self.folder,
+                    start_new_session=True,
+                )
+            )
 
     def log(self, rank):
         return (self.folder / f"rank-{rank}.log").read_text(errors="replace")
+
+    def logs(self):
+        return "\n".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log")))
 
     def wait_for_text(self, rank, text, limit=60):
         what = f"{text!r} in {self.folder}/rank-{rank}.log"
         harness.wait_until(lambda: text in self.log(rank), limit, what)
 
     def wait(self, limit=90):
-        """Every rank's exit code."""
+        """The exit code of every process."""
         end = time.monotonic() + limit * harness.SLOW
         codes = []
-        for rank, process in enumerate(self.processes):
+        for number, process in enumerate(self.processes):
             try:
                 codes.append(process.wait(timeout=max(0.1, end - time.monotonic())))
             except subprocess.TimeoutExpired:
-                raise AssertionError(f"rank {rank} did not end:\n{self.log(rank)}") from None
+                raise AssertionError(f"process {number} did not end:\n{self.logs()}") from None
         return codes
 
     def results(self, limit=90):
         """What every rank printed last."""
         codes = self.wait(limit)
-        logs = [self.log(rank) for rank in range(len(codes))]
-        assert codes == [0] * len(codes), "\n".join(logs)
-        return [json.loads(log.strip().splitlines()[-1]) for log in logs]
+        assert codes == [0] * len(codes), self.logs()
+        return [json.loads(self.log(rank).strip().splitlines()[-1]) for rank in range(self.ranks)]
 
     def stop(self):
         for process in self.processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()

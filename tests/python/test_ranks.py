@@ -104,36 +104,42 @@ def test_the_interpreter_ends_with_a_call_outstanding(engine, tmp_path, how, in_
 
 
 def test_groups_push_apart_from_the_rest_of_the_job(engine, job):
-    """Two groups of two, and a rank in none. Without addresses: each group meets by itself."""
+    """A group of two, one of one, and a rank in none. Without addresses: each group meets by itself."""
     engines = [engine("first"), engine("second")]
-    given = {"groups": [[1, 2], [0, 4]], "configs": [support.config([one]) for one in engines]}
-    results = job("group.py", 5, given).results(180)
-    assert [each.get("outcome") for each in results] == ["done", "done", "done", None, "done"]
-    assert [each.get("push_rank") for each in results] == [0, 0, 1, None, 1]
-    assert "not in the given group" in results[3]["outside"]
+    given = {"groups": [[1, 3], [0]], "configs": [support.config([one]) for one in engines]}
+    results = job("group.py", 4, given, forked=True).results(180)
+    assert [each.get("outcome") for each in results] == ["done", "done", None, "done"]
+    assert [each.get("push_rank") for each in results] == [0, 0, None, 1]
+    assert "not in the given group" in results[2]["outside"]
     for one in engines:
         assert one.state()["version"] == "2"
 
 
 def test_the_trainers_watchdog_is_compared(engine, job):
-    one = engine()
-    given = {"groups": [[0]], "configs": [support.config([one], timeouts={"gather": "20s"})], "watchdog": 15}
-    early = job("group.py", 1, given)
-    assert early.results()[0]["outcome"] == "done"
+    """Of two groups of the job one has a `timeouts.gather` above its watchdog's limit."""
+    engines = [engine("first"), engine("second")]
+    configs = [
+        support.config([one], timeouts={"gather": gather})
+        for one, gather in zip(engines, ("20s", "14s"), strict=True)
+    ]
+    ranks = job("group.py", 1, {"groups": [[0], [0]], "configs": configs, "watchdog": 15})
+    assert ranks.results()[0]["outcome"] == "done"
     warning = (
         "timeouts.gather is 20 s, but torch.distributed ends a hanging collective of this group after 15 s"
     )
-    assert warning in early.log(0)
-    later = job("group.py", 1, {**given, "watchdog": 21})
-    assert later.results()[0]["outcome"] == "done"
-    assert "watchdog" not in later.log(0)
+    assert ranks.log(0).count(warning) == 1
+    assert "timeouts.gather is 14 s" not in ranks.log(0)
 
 
-@pytest.mark.parametrize("order", [["torch", "pushrod"], ["pushrod", "torch"]])
 @pytest.mark.parametrize("scope", ["local", "global"])
-def test_two_gloos_in_one_process(engine, job, order, scope):
+def test_two_gloos_in_one_process(engine, job, scope):
+    """Rank 0 imports torch first, rank 1 Pushrod."""
     one = engine()
-    given = {"config": support.config([one]), "order": order, "global": scope == "global"}
+    given = {
+        "config": support.config([one]),
+        "orders": [["torch", "pushrod"], ["pushrod", "torch"]],
+        "global": scope == "global",
+    }
     assert job("both_gloos.py", 2, given).results(180) == [["done"] * 5] * 2
 
 
@@ -142,6 +148,7 @@ def test_an_import_takes_no_torch_and_little_time():
         "import sys, time; begin = time.process_time(); import pushrod; print(time.process_time() - begin); "
         "print('torch' in sys.modules or 'numpy' in sys.modules)"
     )
-    seconds, heavy = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert heavy == "False"
-    assert float(seconds) < 0.3
+    told = [subprocess.check_output([sys.executable, "-c", code], text=True).split() for _ in range(3)]
+    assert [heavy for _, heavy in told] == ["False"] * 3
+    # What else the machine does only adds.
+    assert min(float(seconds) for seconds, _ in told) < 0.3

@@ -174,7 +174,7 @@ def test_an_object_of_the_shape_of_vllms_weight_source(engine, coordinator, iter
 def test_fully_sharded_modules(engine, job, ranks):
     """FSDP2 on Gloo: parameters kept in float32 and declared in bfloat16, stream what was declared."""
     one = engine()
-    results = job("fsdp.py", ranks, {"config": support.config([one])}).results(180)
+    results = job("fsdp.py", ranks, {"config": support.config([one])}, forked=True).results(180)
     assert [result["outcome"] for result in results] == ["done"] * ranks
     assert results[0]["casts"] == 0
     assert one.state()["weights"] == results[0]["expected"]

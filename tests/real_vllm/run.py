@@ -5,7 +5,8 @@
 
 PROGRAM is the built real_vllm_test; FOLDER gets the environment (about 6 GiB, kept), the model and
 the logs. With the built command and the wheel of our Python package the part "smoke" of push.py is
-played too. Nothing is skipped: what cannot be installed or started is a failure.
+played too. UV_CACHE_DIR: downloads that other environments share. Nothing is skipped: what cannot be
+installed or started is a failure.
 """
 
 import json
@@ -66,14 +67,14 @@ def main(program, folder, pushing=()):
     begun = time.monotonic()
     program, folder = pathlib.Path(program).absolute(), pathlib.Path(folder).absolute()
     try:
-        python = environment.ensure(folder)
+        python = environment.ensure(folder, cache=os.environ.get("UV_CACHE_DIR"))
         said(begun, f"installed in {folder}")
         model.write(folder / "model")
         good = [play(begun, python, program, folder, workers, pattern)
                 for workers, pattern in ((2, "TwoWorkers.*"), (1, "OneWorker.*"))]
         if pushing:
             command, wheel = (pathlib.Path(path).absolute() for path in pushing)
-            good.append(push.Job(command, wheel, folder).play("smoke"))
+            good.append(push.Job(command, wheel, folder, cache=os.environ.get("UV_CACHE_DIR")).play("smoke"))
     except (environment.CannotInstall, server.CannotStart) as error:
         said(begun, str(error))
         return 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed over Gloo and Pushrod's ranks over Gloo in one process, imported in either order and
-with torch in the global scope, both used in turn."""
+"""torch.distributed over Gloo and Pushrod's ranks over Gloo in one process, imported in the order that
+is given for this rank, in the global scope or not, and both at work at the same time."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def import_pushrod():
     sys.setdlopenflags(before)
 
 
-for step in given["order"]:
+for step in given["orders"][int(os.environ["RANK"])]:
     {"torch": import_torch, "pushrod": import_pushrod}[step]()
 
 import torch  # noqa: E402
