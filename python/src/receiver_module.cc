@@ -121,9 +121,7 @@ int chunkBuffer(PyObject* self, Py_buffer* view, int flags) {
       view, self, chunk.data(), static_cast<Py_ssize_t>(chunk.size()), /*readonly=*/0, flags);
 }
 
-PyType_Slot chunkSlots[] = {  // NOLINT(modernize-avoid-c-arrays): CPython's interface
-    {Py_bf_getbuffer, reinterpret_cast<void*>(&chunkBuffer)},
-    {0, nullptr}};
+PyType_Slot chunkSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&chunkBuffer)}, {0, nullptr}};
 
 /// The chunks of one update, in order.
 class PyUpdate {

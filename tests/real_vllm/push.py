@@ -11,6 +11,7 @@ a row for each check and release; nothing is skipped.
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
 import sys
 import time
@@ -144,7 +145,8 @@ def main(options):
     good, folder = [], options.folder.absolute()
     for release in options.release or [environment.VLLM]:
         job = tried(release, lambda release=release: Job(
-            options.program.absolute(), options.wheel, folder / release, release, folder / "uv-cache"))
+            options.program.absolute(), options.wheel, folder / release, release,
+            os.environ.get("UV_CACHE_DIR", folder / "uv-cache")))
         if not job:
             good.append(False)
             continue
