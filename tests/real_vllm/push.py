@@ -22,7 +22,6 @@ import push_checks as checks
 import pushing
 import server
 
-START_LIMIT = 300
 FAST = [checks.other_weights_give_other_tokens, checks.running_requests_go_on, checks.ten_pushes]
 FAULTS = [checks.unknown_names, checks.wrong_shapes, checks.trainers_that_throw,
           checks.trainers_that_die]
@@ -95,7 +94,7 @@ class Job:
             self.references(part.kind, folders)
         versions = environment.order(self.release) >= [0, 27]
         with self.server(name, folders["a"]) as running:
-            running.wait_ready(START_LIMIT)
+            running.wait_ready()
             scene = checks.Scene(
                 running, pushing.User(running.port),
                 lambda transport=part.transport: pushing.Trainer(
@@ -109,7 +108,7 @@ class Job:
         tokens = {}
         for which in SEEDS:
             with self.server(name, folders[which]) as running:
-                running.wait_ready(START_LIMIT)
+                running.wait_ready()
                 tokens[which] = pushing.User(running.port).tokens()
         return tokens
 

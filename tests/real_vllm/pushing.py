@@ -143,6 +143,6 @@ def references(python, folders):
     script = pathlib.Path(__file__).with_name("reference.py")
     done = subprocess.run([str(python), str(script), json.dumps(PROMPTS), *map(str, folders)],
                           capture_output=True, text=True, timeout=300, check=False,
-                          env=dict(os.environ, HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1"))
+                          env=server.settings(folders[0].parent))
     expect(done.returncode == 0, f"reference.py ended with {done.returncode}:\n{done.stderr[-3000:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]

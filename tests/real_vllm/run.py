@@ -21,7 +21,6 @@ import model
 import push
 import server
 
-START_LIMIT = 300  # s; about 40 on a quiet machine
 TEST_LIMIT = 240
 
 
@@ -45,7 +44,7 @@ def play(begun, python, program, folder, workers, pattern):
     results.unlink(missing_ok=True)
     extra = ["--skip-tokenizer-init", "--enable-scale-out", "--max-model-len", "128"]
     with server.Server(python, folder, folder / "model", workers, extra=extra) as running:
-        running.wait_ready(START_LIMIT)
+        running.wait_ready()
         said(begun, f"vLLM {environment.VLLM} with {workers} workers is ready")
         variables = dict(os.environ, PUSHROD_VLLM_PORT=str(running.port),
                          PUSHROD_VLLM_SESSION=str(running.process.pid),

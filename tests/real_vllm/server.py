@@ -11,6 +11,10 @@ import subprocess
 import time
 
 
+# s; about 40 on a quiet machine, more at the first start, which compiles what it imports.
+START_LIMIT = 300 * float(os.environ.get("PUSHROD_TEST_SLOW", "1"))
+
+
 class CannotStart(Exception):
     """Says why the server never answered, with the end of its log."""
 
@@ -78,11 +82,11 @@ class Server:
                 self.command, env=settings(self.folder) | self.variables, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
 
-    def restart(self, limit=300):
+    def restart(self):
         """A new server in the place of one that was killed."""
         self.stop()
         self.start()
-        self.wait_ready(limit)
+        self.wait_ready()
 
     def __exit__(self, *_):
         self.stop()
@@ -100,7 +104,7 @@ class Server:
         finally:
             connection.close()
 
-    def wait_ready(self, limit):
+    def wait_ready(self, limit=START_LIMIT):
         end = time.monotonic() + limit
         while not self.healthy():
             try:
@@ -110,7 +114,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 pass  # it lives, and is asked again
             if time.monotonic() > end:
-                raise CannotStart(f"the server was not ready within {limit} s; the end of "
+                raise CannotStart(f"the server was not ready within {limit:g} s; the end of "
                                   f"{self.log_path}:\n{self.log_end()}")
         self.mapped |= self.shared_memory()
 
