@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests share: engines and jobs that end with their test."""
 
+import signal
+
 import pytest
 
 import support
+
+# Whoever starts the tests in the background may have them, and what they start, ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
