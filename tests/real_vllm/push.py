@@ -40,12 +40,13 @@ class Part:
     # transformers do to the last token; in bfloat16 it is compared with another server.
     dtype: str = "float32"
     backend: str = ""  # that of the transport
+    readme: bool = False  # started as README says
     variables: dict = dataclasses.field(default_factory=dict)
 
 
 PARTS = {
     "smoke": Part([checks.other_weights_give_other_tokens, checks.running_requests_go_on,
-                   checks.unknown_names], kind="tied"),
+                   checks.unknown_names], kind="tied", readme=True),
     "tcp": Part([*FAST, *FAULTS]),
     "bfloat16": Part(FAST, dtype="bfloat16"),
     "shm": Part([checks.other_transports, *FAST, *FAULTS], transport="shm"),
@@ -82,9 +83,12 @@ class Job:
     def server(self, name, folder):
         part = PARTS[name]
         backend = {"": f"pushrod_{part.transport}", "none": ""}[part.backend]
-        return server.Server(self.python, self.folder, folder, part.workers, backend, name=name,
+        made = server.Server(self.python, self.folder, folder, part.workers, backend, name=name,
                              extra=["--dtype", part.dtype, "--max-model-len", "512"],
                              variables=part.variables)
+        if part.readme:
+            made.start_as(*server.readme_command(self.python, folder, made.port, backend))
+        return made
 
     def play(self, name):
         """One server, and the checks for it; whether all passed."""

@@ -5,6 +5,8 @@ import http.client
 import json
 import os
 import pathlib
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,6 +15,9 @@ import time
 
 # s; about 40 on a quiet machine, more at the first start, which compiles what it imports.
 START_LIMIT = 300 * float(os.environ.get("PUSHROD_TEST_SLOW", "1"))
+
+
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
 
 class CannotStart(Exception):
@@ -39,7 +44,6 @@ def settings(folder):
     home = folder / "home"
     home.mkdir(exist_ok=True)
     environment.update({
-        "VLLM_SERVER_DEV_MODE": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         # The default wants a NUMA node for each worker.
         "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
@@ -53,6 +57,17 @@ def settings(folder):
     return environment
 
 
+def readme_command(python, model, port, backend):
+    """What README's section "Into vLLM" starts a server with, for another folder, port and backend:
+    settings of the environment, and words."""
+    section = README.read_text(encoding="utf-8").partition("\n## Into vLLM\n")[2]
+    block = re.search(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[1]
+    setting, *words = shlex.split(block.replace("\\\n", " "))
+    own = {"python": str(python), "DIR": str(model), "8000": str(port)}
+    words = [own.get(word, word).replace("pushrod_tcp", backend) for word in words]
+    return dict([setting.split("=")]), words
+
+
 class Server:
     """Starts on entering a `with`, and is gone with all its processes after it."""
 
@@ -60,14 +75,13 @@ class Server:
                  variables=None):
         self.folder, self.port = pathlib.Path(folder), port or free_port()
         self.log_path = self.folder / f"server-{name or workers}.log"
-        self.variables = dict(variables or {})
+        self.variables = {"VLLM_SERVER_DEV_MODE": "1"} | (variables or {})
         transfer = ["--weight-transfer-config", json.dumps({"backend": backend})]
         # `vllm serve` of the CPU distribution does not start: it asks for the other one's metadata.
-        self.command = [
-            "nice", "-n", "5", str(python), "-m", "vllm.entrypoints.openai.api_server",
-            "--model", str(model), "--served-model-name", "tiny",
-            "--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager",
-            "--max-num-seqs", "4", "-tp", str(workers), *extra, *(transfer if backend else [])]
+        self.words = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model),
+                      "--port", str(self.port), *(transfer if backend else [])]
+        self.extra = ["--host", "127.0.0.1", "--served-model-name", "tiny", "--enforce-eager",
+                      "--max-num-seqs", "4", "-tp", str(workers), *extra]
         self.process = None
         self.mapped = set()  # files in /dev/shm that a killed process would leave
 
@@ -76,10 +90,15 @@ class Server:
         self.start()
         return self
 
+    def start_as(self, variables, words):
+        """Replaces what it is started with, but for what makes it small."""
+        self.variables, self.words = variables, words
+
     def start(self):
+        command = ["nice", "-n", "5", *self.words, *self.extra]
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                self.command, env=settings(self.folder) | self.variables, stdin=subprocess.DEVNULL,
+                command, env=settings(self.folder) | self.variables, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
 
     def restart(self):
