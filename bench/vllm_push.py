@@ -46,8 +46,9 @@ def main(options):
             report = trainer.push(checkpoint, f"v{number}").good().report
             megabytes, waited, loaded, finished = map(float, SPENT.findall(
                 running.log_path.read_text(errors="replace"))[-1])
-            print(f"{megabytes:.0f} MB by {options.transport} in {report['duration_s']:.2f} s: {waited:.2f} s of ours, "
-                  f"{loaded + finished:.2f} s of vLLM's, ratio {waited / (loaded + finished):.3f}"
+            print(f"{megabytes:.0f} MB by {options.transport} in {report['duration_s']:.2f} s: "
+                  f"{waited:.2f} s of ours, {loaded + finished:.2f} s of vLLM's, "
+                  f"ratio {waited / (loaded + finished):.3f}"
                   f"{' (not counted)' if number == 0 else ''}", flush=True)
 
 
