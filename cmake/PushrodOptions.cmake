@@ -3,6 +3,7 @@
 option(PUSHROD_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(PUSHROD_BUILD_BENCH "Build the benchmarks" OFF)
+option(PUSHROD_BUILD_PYTHON "Build the Python package's modules (needs nanobind; see pyproject.toml)" OFF)
 option(PUSHROD_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
 # Off by default: without it every file proves that it includes what it needs.
 option(PUSHROD_PRECOMPILE "Precompile the standard library's and GoogleTest's headers" OFF)

@@ -53,6 +53,14 @@ Result<std::unique_ptr<PushCoordinator>> PushCoordinator::create(
   return std::unique_ptr<PushCoordinator>(new PushCoordinator(std::move(impl)));
 }
 
+Status PushCoordinator::connect() {
+  return impl_->session->connect();
+}
+
+Status PushCoordinator::setEngines(const std::vector<EngineConfig>& engines) {
+  return impl_->session->setEngines(engines);
+}
+
 Result<PushReport> PushCoordinator::push(const PushRequest& request) {
   return impl_->session->push(request);
 }

@@ -7,8 +7,6 @@
 
 #include "common/ids.h"
 #include "config/agreement_text.h"
-#include "config/loader.h"
-#include "config/support.h"
 #include "config/text_check.h"
 #include "net/run_and_wait.h"
 
@@ -37,6 +35,17 @@ TransportKind pushTransport(const Config& config) {
   return kind;
 }
 
+/// What engines of the configuration may use; empty: anything, as they stand in a file.
+std::set<TransportKind> transportsOf(const Config& config) {
+  std::set<TransportKind> kinds;
+  if (config.engines.file.empty()) {
+    for (const EngineConfig& engine : config.engines.list) {
+      kinds.insert(engine.transport.value_or(config.transport.kind));
+    }
+  }
+  return kinds;
+}
+
 /// Whether both are decimal numbers and the first is the smaller one, whatever their lengths.
 bool isOlder(std::string_view version, std::string_view last) {
   const auto number = [](std::string_view text) {
@@ -57,6 +66,7 @@ PushSession::PushSession(Config config, Rank rank, LogSink& log, std::string fli
       rank_(std::move(rank)),
       log_(log),
       flightFolder_(std::move(flightFolder)),
+      senders_(transportsOf(config_)),
       metrics_(pushTransport(config_), engineNames(config_, rank_)),
       board_(config_.job, rank_.rank, rank_.size) {}
 
@@ -88,7 +98,7 @@ Status PushSession::compose(const std::string& privateStore) {
     }
     adapters_ = std::move(*adapters);
     if (rank_.rank == 0 && config_.engines.file.empty()) {
-      refusal_ = setEngines(config_.engines.list);
+      refusal_ = useEngines(config_.engines.list);
     }
     monitor_ = std::make_unique<PushMonitor>(
         MonitorParts{executor_, log_, metrics_, board_, rank_.rank == 0, adapters_->plane()});
@@ -135,65 +145,6 @@ std::vector<EngineSlot> PushSession::makeSlots(const std::string& version,
   facts.flush = config_.push.flush;
   facts.wake = config_.engines.wake;
   return roster_.slots(facts);
-}
-
-/// engines.file as it stands now. A file that cannot be taken refuses this push, and the engines
-/// known so far stay for the next.
-Status PushSession::readEngines() {
-  const std::string& file = config_.engines.file;
-  if (rank_.rank != 0 || file.empty()) {
-    return refusal_;
-  }
-  Result<std::vector<EngineConfig>> list = config::loadEngines(file);
-  if (!list.ok()) {
-    // A ballot has room for some faults only; here all of them are told.
-    std::string faults = list.status().message();
-    log_.log(LogLevel::kError, "engines.file:\n" + faults);
-    for (std::size_t at = 0; (at = faults.find('\n', at)) != std::string::npos;) {
-      faults.replace(at, 1, "; ");
-    }
-    return Status(list.status().code(), "engines.file: " + faults);
-  }
-  Config next = config_;
-  next.engines.list = *list;
-  if (Status supported = config::checkSupported(next); !supported.ok()) {
-    return supported.prefixed("engines.file " + file);
-  }
-  const EnginesConfig& engines = config_.engines;
-  const std::size_t needed = healthyNeeded(engines.minHealthy, list->size());
-  if (engines.onLoss == OnLoss::kQuarantine && needed > list->size()) {
-    return Status(Code::kInvalidArgument,
-                  "engines.min_healthy: " + std::to_string(needed) + " is more than the " +
-                      std::to_string(list->size()) + " engines of " + file);
-  }
-  const Status set = setEngines(*list);
-  return set.ok() ? set : set.prefixed("engines.file " + file);
-}
-
-Status PushSession::setEngines(const std::vector<EngineConfig>& list) {
-  const Result<EngineRoster::Change> change = roster_.set(
-      list, [this](const EngineConfig& engine) { return adapters_->makeEngine(config_, engine); });
-  if (!change.ok()) {
-    return change.status();
-  }
-  config_.engines.list = list;
-  if (!change->changed) {
-    return Status();
-  }
-  // The channel has a place for each engine of the old list.
-  adapters_->plane()->abort(Status(Code::kAborted, "the list of engines changed"));
-  roster_.channelEnded();
-  metrics_.setEngines(roster_.names());
-  if (epoch_ > 1) {
-    for (const std::string& name : change->added) {
-      log_.log(LogLevel::kInfo, "engine " + name + " is new in engines.file");
-    }
-    for (const std::string& name : change->removed) {
-      log_.log(LogLevel::kInfo,
-               "engine " + name + " is not in engines.file any more and is left as it is");
-    }
-  }
-  return Status();
 }
 
 std::vector<EngineStatus> PushSession::statusOf(const std::vector<EngineSlot>& slots) const {
@@ -327,6 +278,8 @@ void PushSession::cancel(const Status& reason) {
     } else if (settling_) {
       // The push has its outcome; whoever orders the stop does not wait for a record.
       collector_->cut();
+    } else if (meeting_) {
+      adapters_->agreement().interrupt(epoch_, reason);
     } else {
       cancelled_.merge(reason);
     }

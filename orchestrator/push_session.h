@@ -33,6 +33,10 @@ class PushSession {
   PushSession& operator=(const PushSession&) = delete;
 
   Status compose(const std::string& privateStore);
+  /// The trainer's thread, as push(): the ranks meet.
+  Status connect();
+  /// The trainer's thread, between pushes: the engines from now on. Nothing on ranks but 0.
+  Status setEngines(const std::vector<EngineConfig>& list);
   /// The trainer's thread.
   Result<PushReport> push(const PushRequest& request);
   void cancel(const Status& reason);
@@ -50,7 +54,8 @@ class PushSession {
   // Control.
   void begin(const PushRequest& request, ThreadCaller& caller, Ended& ended);
   [[nodiscard]] Status readEngines();
-  Status setEngines(const std::vector<EngineConfig>& list);
+  Status takeEngines(const std::vector<EngineConfig>& list, const std::string& source);
+  Status useEngines(const std::vector<EngineConfig>& list);
   [[nodiscard]] std::vector<EngineSlot> makeSlots(const std::string& version,
                                                   const std::string& marker);
   [[nodiscard]] std::vector<EngineStatus> statusOf(const std::vector<EngineSlot>& slots) const;
@@ -64,10 +69,11 @@ class PushSession {
   void leaveFlight(const std::string& text);
   void serve();
 
-  Config config_;  ///< engines.list follows engines.file between pushes, nothing else changes
+  Config config_;  ///< engines.list may change between pushes, nothing else does
   const Rank rank_;
   LogSink& log_;
   const std::string flightFolder_;
+  const std::set<TransportKind> senders_;  ///< that this rank can use; empty: all
   metrics::PushMetrics metrics_;
   StatusBoard board_;
   net::IoExecutor executor_;
@@ -92,6 +98,7 @@ class PushSession {
 
   std::string address_;
   std::uint64_t epoch_ = 0;
+  bool meeting_ = false;   ///< the trainer's thread is in connect()
   bool settling_ = false;  ///< a push has ended and its flight record is collected
   Status cancelled_;       ///< an order to stop that came before the push it stops
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engines/reference/digest.h"
+#include "engines/reference/loading_sink.h"
 
 namespace pushrod::engines::reference {
 
@@ -18,32 +19,13 @@ WorkerReply raise(std::string text) {
   return {false, nullptr, std::move(text)};
 }
 
-/// Another content of the same tensor, as a transfer gone wrong would leave it.
-void spoil(LoadedTensor& tensor, ByteBudget& budget) {
-  if (tensor.bytes == nullptr) {
-    tensor.sha256 = Sha256::of(tensor.sha256);
-    return;
-  }
-  std::vector<std::uint8_t> bytes(tensor.bytes->data().begin(), tensor.bytes->data().end());
-  bytes.front() ^= 1U;
-  Sha256 digest;
-  digest.add(bytes.data(), bytes.size());
-  tensor.sha256 = digest.hex();
-  tensor.bytes = nullptr;
-  const auto kept = KeptBytes::create(budget, bytes.size());
-  if (kept != nullptr) {
-    kept->add(bytes.data(), bytes.size());
-  }
-  tensor.bytes = kept;
-}
-
 }  // namespace
 
 Worker::Worker(WorkerShared& shared, const WorkerPlace& place)
     : shared_(shared),
       place_(place),
-      receiver_(shared.stop, shared.budget),
-      segments_(shared.stop, shared.budget, shared.hostId),
+      receiver_(shared.stop),
+      segments_(shared.stop, shared.hostId),
       mainModel_(shared.profile, shared.initial, shared.backend == Backend::kTcp),
       draftModel_(shared.profile, InitialContent{}, shared.backend == Backend::kTcp),
       thread_([this] { run(); }) {}
@@ -149,7 +131,7 @@ WorkerReply Worker::init(const WorkerCall& call) {
   if (shared_.backend == Backend::kTcp) {
     return initTcp(*call.info);
   }
-  if (Status sound = checkShmInit(*call.info); !sound.ok()) {
+  if (Status sound = receiver::checkShmInit(*call.info); !sound.ok()) {
     return raise(sound.message());
   }
   segments_.open();
@@ -157,7 +139,7 @@ WorkerReply Worker::init(const WorkerCall& call) {
 }
 
 WorkerReply Worker::initTcp(const json::value& value) {
-  auto info = TcpInit::parse(value);
+  auto info = receiver::TcpInit::parse(value);
   if (!info.ok()) {
     return raise(info.error().message());
   }
@@ -241,7 +223,7 @@ Status Worker::receive(const WorkerCall& call) {
 }
 
 Status Worker::receiveTcp(const json::value& info, const ReceiveFault& fault) {
-  auto update = TcpUpdate::parse(info);
+  auto update = receiver::TcpUpdate::parse(info);
   if (!update.ok()) {
     return update.error();
   }
@@ -258,11 +240,15 @@ Status Worker::receiveTcp(const json::value& info, const ReceiveFault& fault) {
     }
   }
   declare(update->tensors);
-  return receiver_.receive(*update, fault, hooks(update->src, fault));
+  if (fault.kind == ReceiveFault::Kind::kSkip) {
+    return {};
+  }
+  LoadingSink sink(shared_.budget, fault, hooks(update->src, fault));
+  return receiver_.receive(*update, sink);
 }
 
 Status Worker::receiveShm(const json::value& info, const ReceiveFault& fault) {
-  const auto update = ShmUpdate::parse(info);
+  const auto update = receiver::ShmUpdate::parse(info);
   if (!update.ok()) {
     return update.error();
   }
@@ -271,7 +257,13 @@ Status Worker::receiveShm(const json::value& info, const ReceiveFault& fault) {
             "SHM weight transfer not initialized. Call init_transfer_engine() first."};
   }
   declare(update->tensors);
-  return segments_.receive(*update, fault, hooks(-1, fault));
+  if (fault.kind == ReceiveFault::Kind::kSkip) {
+    segments_.skip();
+    return {};
+  }
+  // The rule was matched to this chunk already.
+  LoadingSink sink(shared_.budget, {fault.kind, segments_.nextChunk()}, hooks(-1, fault));
+  return segments_.receive(*update, sink);
 }
 
 void Worker::declare(const std::vector<TensorSpec>& tensors) {

@@ -14,9 +14,12 @@
 
 #include <boost/json/value.hpp>
 
+#include "engines/receiver/shm_receiver.h"
+#include "engines/receiver/tcp_receiver.h"
 #include "engines/reference/journal.h"
-#include "engines/reference/shm_receiver.h"
-#include "engines/reference/tcp_receiver.h"
+#include "engines/reference/kept_bytes.h"
+#include "engines/reference/profile.h"
+#include "engines/reference/receive.h"
 
 namespace pushrod::engines::reference {
 
@@ -68,7 +71,7 @@ struct WorkerShared {
   Backend backend = Backend::kTcp;
   std::string hostId;  ///< kShm: whose segment is read
   InitialContent initial;
-  StopSignal stop;
+  receiver::StopSignal stop;
   ByteBudget budget{std::int64_t{256} << 20U};
   std::unique_ptr<Journal> journal;
   std::function<void()> die;
@@ -138,8 +141,8 @@ class Worker {
 
   WorkerShared& shared_;
   const WorkerPlace place_;
-  TcpReceiver receiver_;
-  ShmReceiver segments_;
+  receiver::TcpReceiver receiver_;
+  receiver::ShmReceiver segments_;
   /// Last non-empty list per target and source; 0.33 reuses it.
   std::map<std::pair<bool, int>, std::vector<TensorSpec>> lastLists_;
 

@@ -70,10 +70,12 @@ Status checkBackend(const std::optional<std::string>& backend, TransportKind tra
   const std::string names = backendNames(transport);
   const std::string has = backend->empty() ? "no weight transfer backend"
                                            : "the weight transfer backend " + quoted(*backend);
-  return refusal("it was started with " + has + ", but transport " +
-                 std::string(transportName(transport)) + " needs " + names +
-                 "; start it with --weight-transfer-config '{\"backend\":\"" +
-                 names.substr(0, names.find(' ')) + "\"}' or change the engine's transport");
+  return refusal(
+      "it was started with " + has + ", but transport " + std::string(transportName(transport)) +
+      " needs " + names + "; start it with --weight-transfer-config '{\"backend\":\"" +
+      names.substr(0, names.find(' ')) + "\"}'" +
+      (names.starts_with("pushrod") ? ", with the package pushrod in its environment," : "") +
+      " or change the engine's transport");
 }
 
 Status checkModel(const std::string& expected, const std::vector<std::string>& models) {

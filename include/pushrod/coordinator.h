@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <pushrod/config.h>
 #include <pushrod/rank.h>
@@ -70,6 +71,14 @@ class PushCoordinator {
   PushCoordinator(const PushCoordinator&) = delete;
   PushCoordinator& operator=(const PushCoordinator&) = delete;
 
+  /// The ranks meet, within timeouts.connect: a collective over all of them, which the first push
+  /// does too. A trainer that calls it early learns early which rank is missing. No engine is
+  /// contacted.
+  Status connect();
+  /// Replaces engines.list before the next push. Only rank 0's call counts; on others it does
+  /// nothing. Refused during a push, with engines.file, and for a transport that no engine of the
+  /// configuration uses; the engines then stay as they were. What left the list is left as it is.
+  Status setEngines(const std::vector<EngineConfig>& engines);
   /// One push, a collective over all ranks. Returns by timeouts.push. The report of a failed or
   /// refused push is in the result, not an error; an error means that no push was made or that its
   /// verdict could not be learnt here (code unavailable: outcome unknown).

@@ -239,6 +239,51 @@ TEST_F(CoordinatorTest, ADeclarationInTheEnginesOwnDtypeNeedsNoWord) {
   EXPECT_THAT(log_.all(), Not(HasSubstr("keeps its parameters")));
 }
 
+/// The one engine of a list, as a configuration has it.
+std::vector<EngineConfig> engineAt(std::uint16_t port, const std::string& name) {
+  EngineConfig engine;
+  engine.url = "http://127.0.0.1:" + std::to_string(port);
+  engine.name = name;
+  return {engine};
+}
+
+TEST_F(CoordinatorTest, TheListOfEnginesMayChangeBetweenPushes) {
+  TestEngine other;
+  start();
+  Source source({"a", "b"});
+  ASSERT_EQ(push("1", source).outcome, PushOutcome::kDone);
+  ASSERT_TRUE(coordinator_->setEngines(engineAt(other.port(), "new")).ok());
+  const PushReport report = push("2", source);
+  EXPECT_EQ(report.outcome, PushOutcome::kDone);
+  ASSERT_EQ(report.engines.size(), 1U);
+  EXPECT_EQ(report.engines.front().name, "new");
+  EXPECT_TRUE(has(engine_.state(), R"("version":"1")")) << engine_.state();
+  EXPECT_TRUE(has(other.state(), R"("version":"2")")) << other.state();
+  EXPECT_THAT(log_.all(), HasSubstr("engine fe is not in the list of engines any more"));
+}
+
+TEST_F(CoordinatorTest, AListThatCannotBeUsedLeavesTheEnginesAsTheyWere) {
+  start();
+  EXPECT_EQ(coordinator_->setEngines({}).code(), Code::kInvalidArgument);
+  std::vector<EngineConfig> shared = engineAt(engine_.port(), "fe");
+  shared.front().transport = TransportKind::kShm;
+  const Status refused = coordinator_->setEngines(shared);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("engine fe uses transport shm"));
+  Source source({"a"});
+  EXPECT_EQ(push("1", source).outcome, PushOutcome::kDone);
+}
+
+TEST_F(CoordinatorTest, AMeetingBeforeThePushContactsNoEngine) {
+  start();
+  EXPECT_TRUE(coordinator_->connect().ok());
+  EXPECT_TRUE(has(engine_.state(), R"("paused":false)")) << engine_.state();
+  Source source({"a"});
+  EXPECT_EQ(push("1", source).outcome, PushOutcome::kDone);
+  EXPECT_TRUE(coordinator_->connect().ok());
+  EXPECT_EQ(push("2", source).outcome, PushOutcome::kDone);
+}
+
 TEST_F(CoordinatorTest, TheTokenIsNeverTold) {
   engine_.faults(R"([{"route": "finish_weight_update", "nth": "every", "do": "status",
                       "status": 500, "body": "who says very-secret-token?"}])");

@@ -16,12 +16,14 @@
 #include <boost/json/parse.hpp>
 
 #include "common/check.h"
-#include "engines/reference/shm_info.h"
-#include "engines/reference/tcp_receiver.h"
+#include "engines/receiver/shm_info.h"
+#include "engines/receiver/tcp_receiver.h"
+#include "engines/reference/loading_sink.h"
 
 namespace {
 
 using namespace pushrod;
+using namespace pushrod::engines::receiver;
 using namespace pushrod::engines::reference;
 
 constexpr std::int64_t kBudget = 1 << 20;
@@ -77,7 +79,7 @@ void frames(std::string_view text) {
   std::size_t loaded = 0;
   std::thread source([&] { serve(kListener, text); });
   {
-    TcpReceiver receiver(stop, budget);
+    TcpReceiver receiver(stop);
     const Status joined = receiver.join(init, 1);
     PUSHROD_CHECK(joined.ok());
     ReceiveHooks hooks;
@@ -88,7 +90,8 @@ void frames(std::string_view text) {
       return std::nullopt;
     };
     hooks.die = [] {};
-    const Status done = receiver.receive(update, {}, hooks);
+    LoadingSink sink(budget, {}, hooks);
+    const Status done = receiver.receive(update, sink);
     PUSHROD_CHECK(done.ok() ? loaded == update.tensors.size() : !done.message().empty());
     PUSHROD_CHECK(done.ok() == receiver.joined());
   }

@@ -25,6 +25,8 @@ LAYERS = {
 }
 LAYERS["orchestrator"] = set(LAYERS) | {"orchestrator"}
 LAYERS["tools"] = set(LAYERS) | {"tools"}
+# The Python modules use the public API, but for what the engine side shares with the reference engine.
+LAYERS["python"] = {"common", "net", "engines", "transports"}
 # Adapters of one folder do not know each other either.
 ADAPTERS = {"engines": {"vllm", "reference"}, "transports": {"tcp", "nccl", "ipc", "shm"}}
 
@@ -46,6 +48,7 @@ THIRD_PARTY = [
     (re.compile(r"^yaml-cpp/"), {"config"}),
     (re.compile(r"^prometheus/"), {"metrics"}),
     (re.compile(r"^CLI/"), {"tools"}),
+    (re.compile(r"^(nanobind/|Python\.h)"), {"python"}),
 ]
 # The pure core neither waits nor looks at a clock.
 PURE = ("orchestrator/fsm/", "orchestrator/ledger/")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md shows of the example is the example: its marked regions and its configuration."""
+"""What README.md shows of the examples are the examples: their marked regions and their configuration.
+What docs/migrating.md shows parses."""
 
+import ast
 import pathlib
 import re
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-REGION = re.compile(r"^// README: (?!end$)\S+\n(.*?)^// README: end$", re.MULTILINE | re.DOTALL)
+REGION = re.compile(r"^(?://|#) README: (?!end$)\S+\n(.*?)^(?://|#) README: end$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -24,11 +26,22 @@ class Readme(unittest.TestCase):
     maxDiff = None
 
     def test_its_code_is_the_compiled_examples(self):
-        source = (TOP / "examples/minimal_trainer/main.cc").read_text(encoding="utf-8")
+        source = (TOP / "examples/cpp_trainer/main.cc").read_text(encoding="utf-8")
         self.assertEqual(source.count("// README: "), 2 * len(regions(source)))
         self.assertGreater(len(regions(source)), 0)
         self.assertEqual(blocks((TOP / "README.md").read_text(encoding="utf-8"), "cpp"),
                          regions(source))
+
+    def test_its_python_is_the_python_examples(self):
+        source = (TOP / "examples/python_trainer/train.py").read_text(encoding="utf-8")
+        readme = (TOP / "README.md").read_text(encoding="utf-8")
+        self.assertEqual(blocks(readme, "python"), regions(source))
+
+    def test_migrating_shows_python(self):
+        shown = blocks((TOP / "docs/migrating.md").read_text(encoding="utf-8"), "python")
+        self.assertGreater(len(shown), 5)
+        for block in shown:
+            ast.parse(block)
 
     def test_its_configuration_is_the_shipped_one(self):
         shipped = (TOP / "examples/pushrod.yaml").read_text(encoding="utf-8")

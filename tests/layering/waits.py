@@ -17,6 +17,13 @@ ALLOWED = {
         "the destructor has set stopping_; a call under way ends by the engine's stop signal",
     ("engines/reference/worker.cc", "wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });"):
         "an idle worker; the destructor wakes it",
+    ("python/src/receiver_link.cc", "thread.join();"):
+        "the thread has said that it has ended",
+    ("python/src/receiver_link.cc", "thread_.join();"):
+        "giveUp() has raised the stop signal, and told a thread that waits for the loader",
+    ("python/src/receiver_link.cc",
+     "changed_.wait(lock, [this] { return ready_ == nullptr || givenUp_; });"):
+        "the loader takes the chunk or gives up, in the destructor at the latest",
     ("tools/progress_line.cc", "thread_.join();"):
         "the destructor has set end_ and woken the thread, which otherwise only prints",
     ("tools/signal_watch.cc", "thread_.join();"):
@@ -26,6 +33,10 @@ ALLOWED = {
         "waits for a signal for as long as the object lives",
     ("tools/commands/engine.cc", "while (::poll(fds.data(), fds.size(), -1) < 0) {"):
         "the command serves until it is told to end or is idle for too long",
+    ("python/src/interrupt_watch.cc", "thread_.join();"):
+        "the destructor has set ended_ and raised the descriptor that the thread's only wait watches",
+    ("python/src/outbox.cc", "thread_.join();"):
+        "the destructor has set ended_ and woken the thread; the caller does not hold the GIL it may wait for",
     ("tools/child_process.cc", "while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {"):
         "the process was killed; only reaping it is left",
 }

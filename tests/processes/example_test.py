@@ -9,7 +9,7 @@ import unittest
 
 import harness
 
-PROGRAM = os.path.abspath(os.environ.get("PUSHROD_EXAMPLE", "build/bin/minimal_trainer"))
+PROGRAM = os.path.abspath(os.environ.get("PUSHROD_EXAMPLE", "build/bin/cpp_trainer"))
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "examples/pushrod.yaml"
 ELEMENTS = {"model.embed_tokens.weight": 256, "model.layers.0.mlp.down_proj.weight": 128,
             "model.norm.weight": 8, "lm_head.weight": 256}
@@ -21,7 +21,7 @@ def digests(step):
             for name, count in ELEMENTS.items()}
 
 
-class MinimalTrainer(harness.Case):
+class CppTrainer(harness.Case):
     def setUp(self):
         super().setUp()
         self.rollouts = [self.engine("rollout-0", "--world-size", "2"), self.engine("rollout-1")]

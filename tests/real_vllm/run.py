@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our client against a real vLLM server on the CPU.
 
-    run.py PROGRAM FOLDER
+    run.py PROGRAM FOLDER [PUSHROD WHEEL]
 
 PROGRAM is the built real_vllm_test; FOLDER gets the environment (about 6 GiB, kept), the model and
-the logs. Nothing is skipped: what cannot be installed or started is a failure.
+the logs. With the built command and the wheel of our Python package the part "smoke" of push.py is
+played too. UV_CACHE_DIR: downloads that other environments share. Nothing is skipped: what cannot be
+installed or started is a failure.
 """
 
 import json
@@ -16,9 +18,9 @@ import time
 
 import environment
 import model
+import push
 import server
 
-START_LIMIT = 300  # s; about 40 on a quiet machine
 TEST_LIMIT = 240
 
 
@@ -40,8 +42,9 @@ def play(begun, python, program, folder, workers, pattern):
     """The tests for a server with so many workers; whether they passed."""
     results = folder / f"results-{workers}.json"
     results.unlink(missing_ok=True)
-    with server.Server(python, folder, folder / "model", workers) as running:
-        running.wait_ready(START_LIMIT)
+    extra = ["--skip-tokenizer-init", "--enable-scale-out", "--max-model-len", "128"]
+    with server.Server(python, folder, folder / "model", workers, extra=extra) as running:
+        running.wait_ready()
         said(begun, f"vLLM {environment.VLLM} with {workers} workers is ready")
         variables = dict(os.environ, PUSHROD_VLLM_PORT=str(running.port),
                          PUSHROD_VLLM_SESSION=str(running.process.pid),
@@ -59,15 +62,18 @@ def play(begun, python, program, folder, workers, pattern):
     return not why
 
 
-def main(program, folder):
+def main(program, folder, pushing=()):
     begun = time.monotonic()
     program, folder = pathlib.Path(program).absolute(), pathlib.Path(folder).absolute()
     try:
-        python = environment.ensure(folder)
+        python = environment.ensure(folder, cache=os.environ.get("UV_CACHE_DIR"))
         said(begun, f"installed in {folder}")
         model.write(folder / "model")
         good = [play(begun, python, program, folder, workers, pattern)
                 for workers, pattern in ((2, "TwoWorkers.*"), (1, "OneWorker.*"))]
+        if pushing:
+            command, wheel = (pathlib.Path(path).absolute() for path in pushing)
+            good.append(push.Job(command, wheel, folder, cache=os.environ.get("UV_CACHE_DIR")).play("smoke"))
     except (environment.CannotInstall, server.CannotStart) as error:
         said(begun, str(error))
         return 1
@@ -76,6 +82,6 @@ def main(program, folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("usage: run.py PROGRAM FOLDER")
-    sys.exit(main(*sys.argv[1:]))
+    if len(sys.argv) not in (3, 5):
+        sys.exit("usage: run.py PROGRAM FOLDER [PUSHROD WHEEL]")
+    sys.exit(main(*sys.argv[1:3], pushing=sys.argv[3:]))

@@ -2,12 +2,22 @@
 """One real vLLM server on the CPU: a group of processes that is always ended as a whole."""
 
 import http.client
+import json
 import os
 import pathlib
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import time
+
+
+# s; about 40 on a quiet machine, more at the first start, which compiles what it imports.
+START_LIMIT = 300 * float(os.environ.get("PUSHROD_TEST_SLOW", "1"))
+
+
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
 
 class CannotStart(Exception):
@@ -20,6 +30,13 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def end(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # It has ended by itself.
+
+
 def settings(folder):
     environment = dict(os.environ)
     # Without bytecode every start compiles all of torch and vLLM anew.
@@ -27,7 +44,6 @@ def settings(folder):
     home = folder / "home"
     home.mkdir(exist_ok=True)
     environment.update({
-        "VLLM_SERVER_DEV_MODE": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         # The default wants a NUMA node for each worker.
         "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
@@ -41,28 +57,55 @@ def settings(folder):
     return environment
 
 
+def readme_command(python, model, port, backend):
+    """What README's section "Into vLLM" starts a server with, for another folder, port and backend:
+    settings of the environment, and words."""
+    section = README.read_text(encoding="utf-8").partition("\n## Into vLLM\n")[2]
+    block = re.search(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[1]
+    setting, *words = shlex.split(block.replace("\\\n", " "))
+    own = {"python": str(python), "DIR": str(model), "8000": str(port)}
+    words = [own.get(word, word).replace("pushrod_tcp", backend) for word in words]
+    return dict([setting.split("=")]), words
+
+
 class Server:
     """Starts on entering a `with`, and is gone with all its processes after it."""
 
-    def __init__(self, python, folder, model, workers):
-        self.folder, self.port = pathlib.Path(folder), free_port()
-        self.log_path = self.folder / f"server-{workers}.log"
+    def __init__(self, python, folder, model, workers, backend="ipc", name="", port=0, extra=(),
+                 variables=None):
+        self.folder, self.port = pathlib.Path(folder), port or free_port()
+        self.log_path = self.folder / f"server-{name or workers}.log"
+        self.variables = {"VLLM_SERVER_DEV_MODE": "1"} | (variables or {})
+        transfer = ["--weight-transfer-config", json.dumps({"backend": backend})]
         # `vllm serve` of the CPU distribution does not start: it asks for the other one's metadata.
-        self.command = [
-            "nice", "-n", "5", str(python), "-m", "vllm.entrypoints.openai.api_server",
-            "--model", str(model), "--served-model-name", "tiny", "--skip-tokenizer-init",
-            "--host", "127.0.0.1", "--port", str(self.port), "--enforce-eager",
-            "--max-model-len", "128", "--max-num-seqs", "4", "--enable-scale-out", "-tp", str(workers),
-            "--weight-transfer-config", '{"backend":"ipc"}']
+        self.words = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model),
+                      "--port", str(self.port), *(transfer if backend else [])]
+        self.extra = ["--host", "127.0.0.1", "--served-model-name", "tiny", "--enforce-eager",
+                      "--max-num-seqs", "4", "-tp", str(workers), *extra]
         self.process = None
         self.mapped = set()  # files in /dev/shm that a killed process would leave
 
     def __enter__(self):
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                self.command, env=settings(self.folder), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True)
+        self.log_path.unlink(missing_ok=True)
+        self.start()
         return self
+
+    def start_as(self, variables, words):
+        """Replaces what it is started with, but for what makes it small."""
+        self.variables, self.words = variables, words
+
+    def start(self):
+        command = ["nice", "-n", "5", *self.words, *self.extra]
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                command, env=settings(self.folder) | self.variables, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def restart(self):
+        """A new server in the place of one that was killed."""
+        self.stop()
+        self.start()
+        self.wait_ready()
 
     def __exit__(self, *_):
         self.stop()
@@ -80,7 +123,7 @@ class Server:
         finally:
             connection.close()
 
-    def wait_ready(self, limit):
+    def wait_ready(self, limit=START_LIMIT):
         end = time.monotonic() + limit
         while not self.healthy():
             try:
@@ -90,7 +133,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 pass  # it lives, and is asked again
             if time.monotonic() > end:
-                raise CannotStart(f"the server was not ready within {limit} s; the end of "
+                raise CannotStart(f"the server was not ready within {limit:g} s; the end of "
                                   f"{self.log_path}:\n{self.log_end()}")
         self.mapped |= self.shared_memory()
 
@@ -106,6 +149,18 @@ class Server:
                 if int(fields[3]) == self.process.pid and fields[0] not in "ZX":
                     found.append(int(entry.name))
         return found
+
+    def kill_all(self):
+        self.mapped |= self.shared_memory()
+        for pid in self.members():
+            end(pid)
+
+    def kill_named(self, name):
+        """Kills those of its processes that call themselves so."""
+        self.mapped |= self.shared_memory()
+        for pid in self.members():
+            if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(name[:15]):
+                end(pid)
 
     def shared_memory(self):
         """Files in /dev/shm that its processes have mapped; by number, since a semaphore is mapped
@@ -132,10 +187,7 @@ class Server:
             except subprocess.TimeoutExpired:
                 pass
         for pid in self.members():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            end(pid)
         self.process.wait(timeout=30)
         for path in self.mapped:
             path.unlink(missing_ok=True)

@@ -212,6 +212,9 @@ TEST(IdentifyTest, BackendMustFitTheTransport) {
       EXPECT_EQ(reply.status.code(), Code::kFailedPrecondition);
       EXPECT_TRUE(has(reply.status, "--weight-transfer-config")) << reply.status.message();
       EXPECT_TRUE(has(reply.status, c.backend));
+      // Our own backends are not vLLM's: the server needs the plug-in.
+      const bool ours = c.transport == TransportKind::kTcp || c.transport == TransportKind::kShm;
+      EXPECT_EQ(has(reply.status, "the package pushrod"), ours) << reply.status.message();
     }
   }
   ClientRig none;

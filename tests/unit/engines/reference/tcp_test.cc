@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engines/reference/tcp_info.h"
+#include "engines/receiver/tcp_info.h"
 #include "tests/unit/engines/reference/engine_fixture.h"
 
 namespace pushrod::engines::reference::testing {
@@ -21,7 +21,7 @@ std::vector<TensorSpec> specs(const std::vector<std::int64_t>& sizes) {
 
 std::string cutText(const std::vector<std::int64_t>& sizes, std::uint64_t buffer) {
   std::string text;
-  for (const ChunkPlan& plan : cutChunks(specs(sizes), buffer)) {
+  for (const receiver::ChunkPlan& plan : receiver::cutChunks(specs(sizes), buffer)) {
     text += std::to_string(plan.first) + "+" + std::to_string(plan.count) + ":" +
             std::to_string(plan.bytes) + " ";
   }
