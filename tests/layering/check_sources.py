@@ -5,6 +5,7 @@ Usage: check_sources.py FOLDER. Prints one line per fault and exits 1 when there
 """
 
 import ast
+import os
 import pathlib
 import re
 import sys
@@ -159,12 +160,13 @@ def check_text(path, text, exists):
 
 def source_paths(top):
     skipped = {"third_party", "__pycache__"}
-    for path in sorted(top.rglob("*")):
-        parts = path.relative_to(top).parts
-        if any(p.startswith((".", "build")) or p in skipped for p in parts[:-1]):
-            continue
-        if path.is_file() and (path.suffix in CHECKED_SUFFIXES or path.name == "CMakeLists.txt"):
-            yield path
+    for folder, below, files in os.walk(top):
+        # Builds hold whole Python environments: they are not even entered.
+        below[:] = sorted(name for name in below
+                          if not name.startswith((".", "build")) and name not in skipped)
+        for path in sorted(pathlib.Path(folder) / name for name in files):
+            if path.suffix in CHECKED_SUFFIXES or path.name == "CMakeLists.txt":
+                yield path
 
 
 def exists_in(top, header):
