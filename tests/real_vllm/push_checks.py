@@ -4,7 +4,7 @@ a complete version, and raises pushing.Failed when something else was seen."""
 
 import threading
 
-from pushing import PROMPTS, equal, expect
+from pushing import ANSWER_LIMIT, PROMPTS, equal, expect
 
 
 class Scene:
@@ -57,7 +57,7 @@ def running_requests_go_on(scene):
         target=lambda: answers.append(scene.user.generate(PROMPTS[0], length=400)))
     request.start()
     scene.push("b")
-    request.join(timeout=120)
+    request.join(timeout=ANSWER_LIMIT)
     equal([len(answer) for answer in answers], [400], "tokens of the request")
     equal(answers[0][:len(scene.tokens["a"][0])], scene.tokens["a"][0], "its first tokens")
 

@@ -15,7 +15,8 @@ import server
 # Short, over one block of the KV cache, and over several: the last finds old blocks when they stay.
 PROMPTS = [[5, 6, 7, 8], [3 + 7 * i % 500 for i in range(40)], [4 + 11 * i % 500 for i in range(300)]]
 LENGTH = 12  # tokens of a continuation, as in reference.py
-PUSH_LIMIT = 240
+PUSH_LIMIT = 240 * server.SLOW
+ANSWER_LIMIT = 120 * server.SLOW
 
 
 class Failed(Exception):
@@ -37,7 +38,7 @@ class User:
     def __init__(self, port):
         self.port = port
 
-    def ask(self, method, path, body=None, limit=120):
+    def ask(self, method, path, body=None, limit=ANSWER_LIMIT):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit)
         try:
             headers = {"Content-Type": "application/json"}
