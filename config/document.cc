@@ -44,7 +44,7 @@ constexpr const char* kFoot = R"(
 
 These keys are read and checked, but other values than the one given are refused at start as "not in this build":
 `transport.kind` and an engine's `transport` (`tcp`), `transport.group` (`shared`), `transport.owners` (`false` but over `tcp`),
-`transport.load_plan` (`false`), `push.flush_external` (`false`). `transport.kind` has the default `nccl`, so set it to `tcp`.
+`transport.load_plan` (`false`). `transport.kind` has the default `nccl`, so set it to `tcp`.
 
 ## Example
 

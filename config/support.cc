@@ -13,8 +13,7 @@ namespace pushrod::config {
 namespace {
 
 /// Keys that this build reads but knows only with their default.
-constexpr std::array<std::string_view, 3> kDefaultOnly = {
-    "transport.load_plan", "transport.group", "push.flush_external"};
+constexpr std::array<std::string_view, 2> kDefaultOnly = {"transport.load_plan", "transport.group"};
 
 std::string missing(const std::string& key, const std::string& value) {
   return key + ": " + value + " is not in this build";

@@ -35,7 +35,7 @@ bool CallFlow::mayRepeat() const {
 }
 
 void CallFlow::sendReal() {
-  const EngineRequest request = requestFor(call_, state_.options.push);
+  const EngineRequest request = requestFor(call_, state_.options.push, state_.externalCache);
   const auto answered = [this](const Result<http::Response>& result) { onReal(result); };
   if (mayRepeat()) {
     sendRepeatedly(request, answered);
@@ -45,7 +45,7 @@ void CallFlow::sendReal() {
 }
 
 void CallFlow::onReal(const Result<http::Response>& result) {
-  const EngineRequest request = requestFor(call_, state_.options.push);
+  const EngineRequest request = requestFor(call_, state_.options.push, state_.externalCache);
   reply_ = classify(call_, result, state_.features, state_.where(request));
   const bool workersRaised = isExecutorFailure(result);
   const bool unanswered = !result && reply_.status.outcome() == Outcome::kUnknown;
@@ -96,7 +96,7 @@ void CallFlow::settleAndFinish() {
     return;
   }
   settle([this](const Result<http::Response>& result) {
-    const EngineRequest request = requestFor(call_, state_.options.push);
+    const EngineRequest request = requestFor(call_, state_.options.push, state_.externalCache);
     const Status late = httpVerdict(
         call_.kind, result, state_.features, "a late reply to " + state_.where(request));
     if (!late) {

@@ -9,6 +9,7 @@
 #include <pushrod/executor.h>
 #include <pushrod/log_sink.h>
 
+#include "engines/vllm/routes.h"
 #include "engines/vllm/wire.h"
 
 namespace pushrod::engines::vllm {
@@ -41,6 +42,7 @@ struct EngineState {
 
   EngineFeatures features;  ///< the newest release's until identified
   std::shared_ptr<const EngineIdentity> identity;
+  ExternalCache externalCache = ExternalCache::kNone;
   int workers = 1;  ///< behind one engine core: TP x PP x PCP
   int lag = 0;
   bool lagDoubtful = false;  ///< measure before the next call that reaches the workers

@@ -232,6 +232,7 @@ void IdentifyFlow::readInfo(const http::Response& response) {
   identity_.executor = info.executor;
   identity_.pipelineStages = info.pipelineParallel.value_or(0);
   identity_.dataParallel = info.dataParallel.value_or(0);
+  externalCache_ = info.externalCache ? ExternalCache::kThere : ExternalCache::kNone;
   if (info.externalCache && state_.options.push.flush && !state_.options.push.flushExternal) {
     state_.warn("it has an external cache, which push.flush_external: false leaves as it is");
   }
@@ -269,6 +270,7 @@ void IdentifyFlow::conclude() {
   const auto identity = std::make_shared<const EngineIdentity>(identity_);
   state_.identity = identity;
   state_.features = identity_.features;
+  state_.externalCache = externalCache_;
   state_.workers = coreSize_.value_or(std::max(identity_.worldSize / cores, 1));
   // It may have been restarted, or others may have called it, since it was last measured.
   state_.lost = Status();

@@ -66,6 +66,7 @@ class IdentifyFlow final : public Flow {
 
   EngineIdentity identity_;
   std::optional<std::string> backend_;
+  ExternalCache externalCache_ = ExternalCache::kNone;
   std::vector<std::string> models_;
   std::optional<int> coreSize_;
   bool weightInfoMissing_ = false;

@@ -91,7 +91,7 @@ EngineRequest probeRequest(Probe probe) {
   return postBody(kLabel, R"({"method":"check_health"})");
 }
 
-EngineRequest requestFor(const Call& call, const PushConfig& push) {
+EngineRequest requestFor(const Call& call, const PushConfig& push, ExternalCache external) {
   const std::string_view name = callName(call.kind);
   switch (call.kind) {
     case CallKind::kReadPaused:
@@ -112,8 +112,11 @@ EngineRequest requestFor(const Call& call, const PushConfig& push) {
       return postWrapped(name, "update_info", call);
     case CallKind::kFinish:
       return finishRequest(call);
-    case CallKind::kFlush:
-      return repeatable(post(name, push.flushExternal ? "?reset_external=true" : ""));
+    case CallKind::kFlush: {
+      // An engine without a connector answers that this reset failed.
+      const bool asked = push.flushExternal && external == ExternalCache::kThere;
+      return repeatable(post(name, asked ? "?reset_external=true" : ""));
+    }
     case CallKind::kWake:
       // Never without a tag: that would wake the scheduling as well.
       return post(name, "?tags=" + call.tag);

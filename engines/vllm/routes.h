@@ -22,8 +22,13 @@ struct EngineRequest {
   [[nodiscard]] std::string describe() const { return http.method + " " + http.target; }
 };
 
+/// Whether an engine has a KV connector, which keeps blocks outside of it.
+enum class ExternalCache : std::uint8_t { kNone, kThere };
+
 /// The one request of a call. Not for kIdentify and kMeasureLag, which are several.
-[[nodiscard]] EngineRequest requestFor(const Call& call, const PushConfig& push);
+[[nodiscard]] EngineRequest requestFor(const Call& call,
+                                       const PushConfig& push,
+                                       ExternalCache external);
 
 /// A GET without a body, which may be repeated.
 [[nodiscard]] EngineRequest getRequest(std::string_view label, std::string target);

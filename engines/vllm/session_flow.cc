@@ -48,7 +48,7 @@ void SessionFlow::onUnreadable(const Status& why) {
   }
   Call close;
   close.kind = CallKind::kFinish;
-  const EngineRequest request = requestFor(close, state_.options.push);
+  const EngineRequest request = requestFor(close, state_.options.push, state_.externalCache);
   sendRepeatedly(request, [this, close, request](const Result<http::Response>& result) {
     Reply reply = classify(close, result, state_.features, state_.where(request));
     const bool noSession =

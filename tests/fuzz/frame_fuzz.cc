@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes from a tcp source to the reference engine's worker, and as the bodies that announce
-// them or a chunk in shared memory: a failure with a reason, or every tensor whole. Nothing blocks
-// and nothing is kept.
+// Any bytes from a tcp source to the reference engine's worker, from a worker to the source, and as
+// the bodies that announce frames or a chunk in shared memory: a failure with a reason, or every
+// tensor whole. Nothing blocks and nothing is kept.
+#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <netinet/in.h>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "engines/receiver/shm_info.h"
 #include "engines/receiver/tcp_receiver.h"
 #include "engines/reference/loading_sink.h"
+#include "transports/tcp/roster.h"
 
 namespace {
 
@@ -99,6 +102,28 @@ void frames(std::string_view text) {
   PUSHROD_CHECK(budget.take(kBudget));
 }
 
+/// What a worker says first. Two channels, known by the first byte of their ids.
+void hello(std::string_view text) {
+  using namespace pushrod::transports::tcp;
+  std::array<std::byte, kHelloSize> bytes{};
+  std::memcpy(bytes.data(), text.data(), std::min(text.size(), bytes.size()));
+  const auto said = decodeHello(bytes);
+  auto roster = Roster::make({{"a", 2, ""}, {"b", 1, ""}}, Group::kPerEngine);
+  PUSHROD_CHECK(roster.ok() && roster->setIds({common::Id{1}, common::Id{2}}));
+  if (!said) {
+    return;
+  }
+  PUSHROD_CHECK(text.starts_with("PUSHROD1"));
+  Answer refusal = Answer::kAccepted;
+  const auto slot = roster->find(*said, refusal);
+  if (!slot) {
+    PUSHROD_CHECK(refusal == Answer::kUnknownChannel || refusal == Answer::kBadRank);
+    return;
+  }
+  PUSHROD_CHECK(roster->slots().at(*slot).rank == said->rank);
+  PUSHROD_CHECK(roster->ids().at(roster->slots().at(*slot).engine) == said->channel);
+}
+
 void bodies(std::string_view text) {
   boost::json::error_code error;
   const boost::json::value value = boost::json::parse({text.data(), text.size()}, error);
@@ -134,6 +159,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (!text.empty() && text.front() == '{') {
     bodies(text);
+  } else if (!text.empty() && text.front() == 'P') {
+    hello(text);
   } else {
     frames(text);
   }

@@ -238,5 +238,16 @@ class Wake(harness.Case):
                 self.assert_current(engine, "1", self.digests)
 
 
+class ExternalCache(harness.Case):
+    def test_asked_for_where_there_is_none_it_harms_nobody(self):
+        engine = self.engine("e0")
+        model, digests = self.checkpoint("v1", harness.layered("1", 1, 16))
+        config = self.config([engine], push={"flush_external": "true"}, timeouts=SHORT)
+        code, _, text = self.push(config, model, "1", ranks=2)
+        self.assertEqual(code, 0, text)
+        self.assert_current(engine, "1", digests)
+        self.assertEqual([line["query"] for line in engine.calls("reset_prefix_cache")], [""])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -21,6 +21,7 @@ const std::string kTcp = kEngine + "transport: {kind: tcp}\n";
 TEST(Support, TcpWithDefaultsIsSupported) {
   EXPECT_TRUE(supportOf(kTcp).ok());
   EXPECT_TRUE(supportOf(kTcp + "push: {verify: none, pause: abort, partial: true}\n").ok());
+  EXPECT_TRUE(supportOf(kTcp + "push: {flush_external: true}\n").ok());
   EXPECT_TRUE(
       supportOf(kTcp + "push: {verify: checksum, stop: pass, check_replicas: digest}\n").ok());
 }
@@ -52,10 +53,6 @@ TEST_P(Unsupported, IsRefusedByKeyAndValue) {
               HasSubstr(GetParam().says + " is not in this build"));
 }
 
-Row push(const std::string& key, const std::string& value) {
-  return {kTcp + "push: {" + key + ": " + value + "}\n", "push." + key + ": " + value};
-}
-
 Row transport(const std::string& key, const std::string& value) {
   return {kEngine + "transport: {kind: tcp, " + key + ": " + value + "}\n",
           "transport." + key + ": " + value};
@@ -64,8 +61,7 @@ Row transport(const std::string& key, const std::string& value) {
 INSTANTIATE_TEST_SUITE_P(Keys,
                          Unsupported,
                          ::testing::Values(transport("load_plan", "true"),
-                                           transport("group", "per_engine"),
-                                           push("flush_external", "true")));
+                                           transport("group", "per_engine")));
 
 TEST(Support, OwnersGoOverTcpAlone) {
   EXPECT_TRUE(supportOf(kEngine + "transport: {kind: tcp, owners: true}\n").ok());
@@ -74,11 +70,9 @@ TEST(Support, OwnersGoOverTcpAlone) {
 }
 
 TEST(Support, AllKeysAreNamedAtOnce) {
-  const Status status = supportOf(kEngine +
-                                  "push: {flush_external: true}\n"
-                                  "transport: {owners: true}\n");
+  const Status status = supportOf(kEngine + "transport: {owners: true, load_plan: true}\n");
   EXPECT_THAT(status.message(), HasSubstr("transport.kind: nccl"));
-  EXPECT_THAT(status.message(), HasSubstr("push.flush_external: true"));
+  EXPECT_THAT(status.message(), HasSubstr("transport.load_plan: true"));
   EXPECT_THAT(status.message(), HasSubstr("transport.owners: true"));
 }
 

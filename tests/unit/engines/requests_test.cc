@@ -91,11 +91,22 @@ TEST(RequestsTest, FlushResetsEveryCacheThereIs) {
 }
 
 TEST(RequestsTest, FlushOfTheExternalCacheIsAskedFor) {
-  ClientRig rig("0.25.1");
+  ClientRig rig;
   rig.options.push.flushExternal = true;
+  rig.serverInfo = R"({"vllm_config":{"weight_transfer_config":{"backend":"pushrod_tcp"},)"
+                   R"("kv_transfer_config":{}}})";
   rig.identify();
   EXPECT_TRUE(rig.run(CallKind::kFlush).status.ok());
   EXPECT_EQ(rig.server().seen.front().line, "POST /reset_prefix_cache?reset_external=true");
+  EXPECT_TRUE(rig.log.texts.empty());
+}
+
+TEST(RequestsTest, NoExternalCacheIsAskedForWhereThereIsNone) {
+  ClientRig rig;
+  rig.options.push.flushExternal = true;
+  rig.identify();
+  EXPECT_TRUE(rig.run(CallKind::kFlush).status.ok());
+  EXPECT_EQ(rig.server().seen.front().line, "POST /reset_prefix_cache");
 }
 
 TEST(RequestsTest, ChecksumsAreAskedForAndHandedOn) {
