@@ -32,8 +32,10 @@ Status refused(const std::string& path, const std::string& why) {
 }
 
 Status unwritten(const std::string& path, int error) {
+  const bool room = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return {Code::kUnavailable,
-          path + " could not be written: " + errnoText(error) + "; make room for it"};
+          path + " could not be written: " + errnoText(error) +
+              (room ? "; make room for it" : "; was its folder changed meanwhile?")};
 }
 
 Status writeAll(int fd, const std::string& path, std::string_view text) {

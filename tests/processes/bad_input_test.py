@@ -338,7 +338,7 @@ class Ports(harness.Case):
         engine = self.engine("e0")
         folder, _ = self.weights("1", 1, 16)
         command = self.command(self.config([engine]), folder, "1", "--ranks", "3")
-        for limit in (24, 16, 10):
+        for limit in (24, 16, 10, 8, 7):
             code, text = run_with_descriptors(limit, command)
             self.assertIn(code, (0, 1, 2, 3), text)
             self.assertNotIn(f"signal {int(signal.SIGABRT)}", text)
