@@ -2,10 +2,12 @@
 #include "common/log.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <unistd.h>
 
+#include "common/bounded_write.h"
 #include "common/time_text.h"
 
 namespace pushrod::common {
@@ -62,6 +64,20 @@ std::string formatLogLine(const LogOptions& options,
   return line;
 }
 
+namespace {
+
+/// A terminal that was stopped, or a reader that hangs, must not hold up a push: after one wait
+/// lines are dropped until it reads again. A line that cannot be written has nowhere to be
+/// reported.
+void writeLine(std::string_view line) {
+  constexpr std::chrono::milliseconds kOnce{1000};
+  static std::atomic<bool> stalled{false};
+  const auto limit = stalled ? std::chrono::milliseconds::zero() : kOnce;
+  stalled = !writeWithin(STDERR_FILENO, line, limit);
+}
+
+}  // namespace
+
 void StderrLogSink::log(LogLevel level, std::string_view text) {
   if (level < options_.level) {
     return;
@@ -71,8 +87,7 @@ void StderrLogSink::log(LogLevel level, std::string_view text) {
   const std::string line =
       (kTerminal ? "\r\033[K" : "") +
       formatLogLine(options_, level, utcText(std::chrono::system_clock::now()), text) + "\n";
-  // A log line that cannot be written has nowhere to be reported.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  writeLine(line);
 }
 
 }  // namespace pushrod::common

@@ -8,6 +8,9 @@
 namespace pushrod::net {
 
 IoExecutor::IoExecutor() : work_(context_.get_executor()) {
+  // What timers and sockets share is made with the first of them: where descriptors are short it
+  // throws, which must be here and not on the thread.
+  const boost::asio::steady_timer first(context_);
   thread_ = std::thread([this] { context_.run(); });
 }
 

@@ -3,10 +3,20 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <system_error>
+#include <unistd.h>
+
+#include "common/bounded_write.h"
 
 namespace pushrod::tools {
+namespace {
+
+/// A terminal that was stopped, or a reader that hangs, must not keep a push from its end.
+constexpr std::chrono::milliseconds kPatience{2000};
+
+}  // namespace
 
 void printError(std::string_view text) {
   printFaults("pushrod: " + std::string(text));
@@ -17,12 +27,11 @@ void printFaults(std::string_view text) {
   if (!lines.ends_with('\n')) {
     lines += '\n';
   }
-  std::fwrite(lines.data(), 1, lines.size(), stderr);
+  common::writeWithin(STDERR_FILENO, lines, kPatience);
 }
 
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  common::writeWithin(STDOUT_FILENO, text, kPatience);
 }
 
 int printAnswer(std::string_view text, int code) {

@@ -13,7 +13,8 @@ namespace pushrod::tools {
 void printError(std::string_view text);
 /// Faults of a file on standard error, as they stand: each line begins with its own place.
 void printFaults(std::string_view text);
-/// Text on standard output, written out at once.
+/// Text on standard output, written out at once. None of the three waits long for a reader that
+/// does not read.
 void print(std::string_view text);
 /// For a command whose output is what it is run for: `code`, or kExitInternal where the text could
 /// not be written out, which is then told.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "common/bounded_write.h"
 #include "tools/console.h"
 
 namespace pushrod::tools {
@@ -14,7 +15,8 @@ namespace {
 constexpr auto kInterval = std::chrono::milliseconds(200);
 
 void writeText(std::string_view text) {
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  // What is shown is old by the next time: nobody waits for a terminal that was stopped.
+  common::writeWithin(STDERR_FILENO, text, std::chrono::milliseconds::zero());
 }
 
 }  // namespace

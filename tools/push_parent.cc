@@ -124,15 +124,15 @@ void tell(const Run& run, const PrivateFolder& folder, const SuperviseResult& re
   const auto summary = lowest(folder, ranks, &summaryFileName);
   const std::string unheard = unheardText(result.ends, folder.path());
   const std::string text = summary ? told(*summary, deathsText(result.ends)) : unheard;
-  if (code == kExitDone && summary) {
-    print(text + "\n");
-  } else {
-    printError(text);
-  }
   if (const auto report = lowest(folder, ranks, &reportFileName)) {
     leaveReport(run.options, *report);
   } else {
     run.leaveOwnReport(unheard, code);
+  }
+  if (code == kExitDone && summary) {
+    print(text + "\n");
+  } else {
+    printError(text);
   }
 }
 

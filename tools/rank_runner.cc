@@ -323,16 +323,16 @@ void RankRunner::publish(const RankResult& result) const {
     }
     return;
   }
+  // The lowest rank known to live.
+  const bool mine = rank_.rank == 0 || (rank_.rank == 1 && result.rankZeroLost);
+  if (!result.report.empty() && mine) {
+    leaveReport(result.report);
+  }
   // Each rank's error may be the only one that somebody sees; a success is told once.
   if (result.exit != kExitDone) {
     printError(result.summary);
   } else if (rank_.rank == 0) {
     print(result.summary + "\n");
-  }
-  // The lowest rank known to live.
-  const bool mine = rank_.rank == 0 || (rank_.rank == 1 && result.rankZeroLost);
-  if (!result.report.empty() && mine) {
-    leaveReport(result.report);
   }
 }
 
@@ -340,7 +340,10 @@ void RankRunner::leaveReport(const std::string& report) const {
   if (options_.report.empty() || !options_.folder.empty()) {
     return;
   }
-  const Status written = writeReportFile(options_.report, report + "\n");
+  Status written = checkReportPath(options_.report);
+  if (written) {
+    written = writeReportFile(options_.report, report + "\n");
+  }
   if (!written) {
     printError(written.toString());
   }

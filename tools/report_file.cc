@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report_file.h"
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -31,8 +32,10 @@ Status refused(const std::string& path, const std::string& why) {
 }
 
 Status unwritten(const std::string& path, int error) {
+  const bool room = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return {Code::kUnavailable,
-          path + " could not be written: " + errnoText(error) + "; make room for it"};
+          path + " could not be written: " + errnoText(error) +
+              (room ? "; make room for it" : "; was its folder changed meanwhile?")};
 }
 
 Status writeAll(int fd, const std::string& path, std::string_view text) {
@@ -46,15 +49,36 @@ Status writeAll(int fd, const std::string& path, std::string_view text) {
   return ::fsync(fd) == 0 || errno == EINVAL ? Status() : unwritten(path, errno);
 }
 
+/// Whatever else stands there, a plan or weights say, was named by mistake.
+Status checkOldReport(const std::string& path) {
+  constexpr std::size_t kBeginning = 64;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::array<char, kBeginning> bytes{};
+  const ssize_t got = file.valid() ? ::read(file.get(), bytes.data(), bytes.size()) : -1;
+  if (got < 0) {
+    return refused(path, errnoText(errno));
+  }
+  std::string begin(bytes.data(), static_cast<std::size_t>(got));
+  std::erase_if(begin, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+  const bool report = begin.empty() || begin.starts_with("{\"version\":") ||
+                      begin.starts_with("[{\"version\":") || begin == "[]";
+  return report ? Status() : refused(path, "what stands there is no report and would be lost");
+}
+
 constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
 
 }  // namespace
 
 Status checkReportPath(const std::string& path) {
   struct stat state = {};
-  if (::lstat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) {
+  const bool there = ::lstat(path.c_str(), &state) == 0;
+  if (there && !S_ISREG(state.st_mode)) {
     // The rename would put a file in the place of a device, a pipe or a link, such as /dev/stdout.
     return refused(path, S_ISDIR(state.st_mode) ? errnoText(EISDIR) : "it is not a regular file");
+  }
+  const Status old = there ? checkOldReport(path) : Status();
+  if (!old) {
+    return old;
   }
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));

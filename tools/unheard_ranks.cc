@@ -28,15 +28,19 @@ std::string unheardText(const std::vector<ChildEnd>& ends, const std::string& fo
     return "No rank lived to leave a result." + deathsText(ends);
   }
   std::string codes;
+  bool stopped = true;  // A further stop order ends a rank on the spot.
   for (std::size_t rank = 0; rank < ends.size(); ++rank) {
     if (!ends[rank].killed && ends[rank].signal == 0) {
       codes += (codes.empty() ? "" : ", ") + ("rank " + std::to_string(rank)) + " with " +
                std::to_string(ends[rank].code);
+      stopped = stopped && ends[rank].code > exitOfSignal(0);
     }
   }
   return "No rank left a result in " + folder +
-         "; what they said stands above. They ended by themselves: " + codes +
-         ". If there is no room left in that folder, make some or set TMPDIR to another." +
+         "; what they said stands above. They ended by themselves: " + codes + "." +
+         (stopped
+              ? " They were told to stop more than once."
+              : " If there is no room left in that folder, make some or set TMPDIR to another.") +
          deathsText(ends);
 }
 

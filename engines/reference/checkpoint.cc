@@ -111,6 +111,10 @@ Result<Entry> parseEntry(const std::string& file,
 
 Status readHeader(const std::string& file, std::vector<Entry>& entries) {
   std::error_code error;
+  // Reading anything but a file may wait for ever.
+  if (!fs::is_regular_file(file, error)) {
+    return bad(file, "is not a regular file");
+  }
   const std::uint64_t size = fs::file_size(file, error);
   std::ifstream input(file, std::ios::binary);
   std::array<unsigned char, 8> raw{};
@@ -170,7 +174,12 @@ struct Files {
 
 Result<Files> listFiles(const std::string& folder) {
   Files files;
-  std::ifstream input(folder + "/model.safetensors.index.json", std::ios::binary);
+  std::error_code error;
+  const std::string listed = folder + "/model.safetensors.index.json";
+  if (fs::exists(listed, error) && !fs::is_regular_file(listed, error)) {
+    return bad(listed, "is not a regular file");
+  }
+  std::ifstream input(listed, std::ios::binary);
   if (input) {
     const std::string text((std::istreambuf_iterator<char>(input)), {});
     auto index = parseText(folder, text);
@@ -193,7 +202,6 @@ Result<Files> listFiles(const std::string& folder) {
     }
     return files;
   }
-  std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".safetensors") {
       files.paths.insert(at->path().string());

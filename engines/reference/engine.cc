@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engines/reference/engine.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <signal.h>
@@ -24,6 +25,11 @@ namespace {
 Result<FaultTable> readFaults(const std::string& path) {
   if (path.empty()) {
     return FaultTable();
+  }
+  // Reading anything but a file may wait for ever.
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) {
+    return Status(Code::kInvalidArgument, "faults file " + path + " is not a regular file");
   }
   std::ifstream input(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(input)), {});

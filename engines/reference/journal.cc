@@ -21,7 +21,9 @@ Journal::~Journal() {
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
   auto journal = std::make_unique<Journal>();
-  journal->descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // Not blocking: a pipe that nobody reads would be waited for.
+  journal->descriptor_ =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (journal->descriptor_ < 0) {
     return Status(
         Code::kInvalidArgument,

@@ -64,6 +64,17 @@ class Flags(BadInput):
             with self.subTest(arguments=arguments):
                 self.refused(*arguments, says=(says,))
 
+    def test_pipes_in_the_place_of_an_engines_files(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        for name in ("model.safetensors", "model.safetensors.index.json"):
+            folder = self.folder / f"of-{name}"
+            folder.mkdir()
+            os.mkfifo(folder / name)
+            self.refused("engine", "--port", "0", "--checkpoint", folder, says=(name, "regular file"))
+        self.refused("engine", "--port", "0", "--faults", pipe, says=(str(pipe), "regular file"))
+        self.refused("engine", "--port", "0", "--journal", pipe, says=(str(pipe),))
+
     def test_ranks_that_cannot_be(self):
         self.push("--ranks", "0", says=("--ranks",))
         self.push("--ranks", "x", says=("--ranks",))
@@ -117,6 +128,15 @@ class Flags(BadInput):
         self.push("--ranks", "2", "--report", link, says=("--report", str(link)))
         self.assertTrue(link.is_symlink())
         self.assertTrue(pipe.is_fifo())
+        # Nor is what a push reads, named by mistake, taken for an earlier push's report.
+        weights = self.good / "model.safetensors"
+        broken = self.folder / "broken.yaml"
+        broken.write_text("foo: 1")
+        for named, config in ((self.valid, self.valid), (weights, self.valid), (broken, broken)):
+            before = named.read_bytes()
+            for flags in (("--ranks", "2"), ()):
+                self.push(*flags, "--report", named, config=config, says=())
+                self.assertEqual(named.read_bytes(), before)
         for folder in ("/no/such/folder", "/dev/null"):
             self.push("--ranks", "2", environment=dict(os.environ, TMPDIR=folder), says=("TMPDIR",))
 
@@ -318,7 +338,7 @@ class Ports(harness.Case):
         engine = self.engine("e0")
         folder, _ = self.weights("1", 1, 16)
         command = self.command(self.config([engine]), folder, "1", "--ranks", "3")
-        for limit in (24, 16, 10):
+        for limit in (24, 16, 10, 8, 7):
             code, text = run_with_descriptors(limit, command)
             self.assertIn(code, (0, 1, 2, 3), text)
             self.assertNotIn(f"signal {int(signal.SIGABRT)}", text)

@@ -196,8 +196,49 @@ class FullDevice(DrillCase):
         self.assert_current(engine, "1", digests)
 
 
+class ReadersThatHang(DrillCase):
+    def test_a_full_pipe_keeps_no_push_from_its_end(self):
+        engine = self.engine("e0")
+        config = self.config([engine])
+        for flags in (["--ranks", "2"], []):
+            reader, writer = os.pipe()
+            self.addCleanup(os.close, reader)
+            os.set_blocking(writer, False)
+            with self.assertRaises(BlockingIOError):
+                while True:
+                    os.write(writer, b"." * 4096)
+            os.set_blocking(writer, True)
+            report = self.folder / "report.json"
+            folder, digests = self.weights(f"of-{len(flags)}", 1, 16)
+            done = subprocess.run(
+                self.command(config, folder, "1", "--report", str(report), *flags),
+                stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, timeout=40 * harness.SLOW,
+                check=False)
+            os.close(writer)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(json.loads(report.read_text())["outcome"], "done")
+            self.assert_current(engine, "1", digests)
+            report.unlink()
+
+
 class Descriptors(DrillCase):
     LIMIT = 64
+
+    def test_closed_standard_ones_are_given_to_nobody(self):
+        port = harness.free_port()
+        engine = subprocess.Popen(["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", harness.PROGRAM,
+                                   "engine", "--port", str(port)])
+        self.children.append(engine)
+
+        def answers():
+            try:
+                return harness.request(port, "GET", "/health")[0] == 200
+            except OSError:
+                return False
+
+        self.await_that(answers, 20, "the engine")
+        for fd in range(3):
+            self.assertEqual(os.readlink(f"/proc/{engine.pid}/fd/{fd}"), "/dev/null")
 
     def limited(self, function):
         """What `function` starts has so many descriptors; this process is not harmed by it."""

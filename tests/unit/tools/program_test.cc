@@ -11,11 +11,14 @@
 #include <pushrod/version.h>
 
 #include "tests/unit/tools/scratch_folder.h"
+#include "tools/unheard_ranks.h"
 
 namespace pushrod::tools {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::ScratchFolder;
 
 struct Ran {
@@ -176,6 +179,12 @@ TEST(Program, StatusOfNobodySaysSo) {
   const Ran ran = runWith({"status", "127.0.0.1:1"});
   EXPECT_EQ(ran.exit, 3);
   EXPECT_THAT(ran.err, HasSubstr("http://127.0.0.1:1: no status"));
+}
+
+TEST(UnheardRanks, RoomIsNotWhatStoppedRanksLacked) {
+  EXPECT_THAT(unheardText({{.code = 130}, {.code = 143}}, "/tmp/x"),
+              AllOf(HasSubstr("told to stop"), Not(HasSubstr("room"))));
+  EXPECT_THAT(unheardText({{.code = 130}, {.code = 3}}, "/tmp/x"), HasSubstr("room"));
 }
 
 }  // namespace

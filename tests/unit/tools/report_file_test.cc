@@ -21,12 +21,30 @@ std::ptrdiff_t filesIn(const ScratchFolder& folder) {
 
 TEST(ReportFile, IsReplacedAsAWhole) {
   const ScratchFolder folder;
-  folder.write("r.json", "an older and longer report");
+  const std::string older = "[{\"version\":\"1\", an older and longer report}]";
+  folder.write("r.json", older);
   ASSERT_TRUE(checkReportPath(folder.path("r.json")).ok());
-  EXPECT_EQ(folder.read("r.json"), "an older and longer report");
+  EXPECT_EQ(folder.read("r.json"), older);
   ASSERT_TRUE(writeReportFile(folder.path("r.json"), "{}").ok());
   EXPECT_EQ(folder.read("r.json"), "{}");
   EXPECT_EQ(filesIn(folder), 1);
+}
+
+TEST(ReportFile, WhatIsNoReportIsRefusedAndKept) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("other");
+  for (const std::string text :
+       {"job: rl\n", "{\"repeat\": {}, \"pushes\": [{\"version\":\"1\"}]}", "\x08\x01", "[1]"}) {
+    folder.write("other", text);
+    const Status status = checkReportPath(path);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(status.message(), HasSubstr("--report " + path));
+    EXPECT_EQ(folder.read("other"), text);
+  }
+  for (const std::string text : {"", "{\"version\":\"\",", "{\n  \"version\": \"7\"", "[ ]\n"}) {
+    folder.write("other", text);
+    EXPECT_TRUE(checkReportPath(path).ok()) << text;
+  }
 }
 
 TEST(ReportFile, AnUnwritablePathIsRefusedByName) {
