@@ -218,7 +218,7 @@ int runPushParent(const PushOptions& options) {
     return refused.code() == Code::kInternal ? kExitInternal : kExitRefused;
   }
   // From here on something is left behind by a sudden end.
-  const HeldSignals held;
+  holdSignals();
   const Result<std::unique_ptr<PrivateFolder>> folder = PrivateFolder::create();
   if (!folder) {
     printError(folder.status().message() + "; no engine was contacted");

@@ -190,16 +190,10 @@ class Supervision {
 
 }  // namespace
 
-HeldSignals::HeldSignals() : set_(stopSignals()) {
-  ::sigaddset(&set_, SIGUSR1);
-  ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
-}
-
-HeldSignals::~HeldSignals() {
-  const timespec now = {};
-  while (::sigtimedwait(&set_, nullptr, &now) > 0) {
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+void holdSignals() {
+  sigset_t set = stopSignals();
+  ::sigaddset(&set, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 sigset_t stopSignals() {

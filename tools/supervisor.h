@@ -53,20 +53,9 @@ class StopOrders {
 /// The signals that order a stop: SIGINT, SIGTERM and, unless it is ignored, SIGHUP.
 [[nodiscard]] sigset_t stopSignals();
 
-/// Holds stop orders and SIGUSR1 back for its lifetime, so that none ends this process before it
-/// has cleared up. Those that supervise() did not take over meanwhile came too late and are
-/// dropped.
-class HeldSignals {
- public:
-  HeldSignals();
-  ~HeldSignals();
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-
- private:
-  sigset_t set_ = {};
-  sigset_t before_ = {};
-};
+/// Holds stop orders and SIGUSR1 back to the process's end, so that none ends it before it has
+/// cleared up. Those that supervise() does not take over come too late.
+void holdSignals();
 
 /// Runs `ranks` children to their end on the calling thread, which must be the process's only one:
 /// the stop signals are taken over meanwhile and each order is forwarded once. A failure means

@@ -102,7 +102,8 @@ class Behind(drill_test.DrillCase):
 
     def test_a_rank_that_wakes_finds_the_others_again(self):
         engine = self.engine("e0")
-        limits = {**SHORT, "connect": "1s", "agreement": "1s", "gather": "2s"}
+        limits = {**SHORT, "gather": f"{2 * harness.SLOW}s",
+                  **{key: f"{harness.SLOW}s" for key in ("connect", "agreement")}}
         config = self.config([engine], timeouts=limits)
         for rank in (0, 2):
             with self.subTest(rank=rank):
