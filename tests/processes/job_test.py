@@ -102,8 +102,8 @@ class Behind(drill_test.DrillCase):
 
     def test_a_rank_that_wakes_finds_the_others_again(self):
         engine = self.engine("e0")
-        limits = {**SHORT, "gather": f"{2 * harness.SLOW}s",
-                  **{key: f"{harness.SLOW}s" for key in ("connect", "agreement")}}
+        limits = {**SHORT, "gather": f"{int(2000 * harness.SLOW)}ms",
+                  **{key: f"{int(1000 * harness.SLOW)}ms" for key in ("connect", "agreement")}}
         config = self.config([engine], timeouts=limits)
         for rank in (0, 2):
             with self.subTest(rank=rank):
