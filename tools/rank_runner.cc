@@ -340,10 +340,7 @@ void RankRunner::leaveReport(const std::string& report) const {
   if (options_.report.empty() || !options_.folder.empty()) {
     return;
   }
-  Status written = checkReportPath(options_.report);
-  if (written) {
-    written = writeReportFile(options_.report, report + "\n");
-  }
+  const Status written = writeReportFile(options_.report, report + "\n");
   if (!written) {
     printError(written.toString());
   }

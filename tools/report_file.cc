@@ -65,20 +65,27 @@ Status checkOldReport(const std::string& path) {
   return report ? Status() : refused(path, "what stands there is no report and would be lost");
 }
 
+/// The rename would put a file in the place of whatever stands there.
+Status checkPlace(const std::string& path) {
+  struct stat state = {};
+  if (::lstat(path.c_str(), &state) != 0) {
+    return {};
+  }
+  if (!S_ISREG(state.st_mode)) {
+    // A device, a pipe or a link, such as /dev/stdout.
+    return refused(path, S_ISDIR(state.st_mode) ? errnoText(EISDIR) : "it is not a regular file");
+  }
+  return checkOldReport(path);
+}
+
 constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
 
 }  // namespace
 
 Status checkReportPath(const std::string& path) {
-  struct stat state = {};
-  const bool there = ::lstat(path.c_str(), &state) == 0;
-  if (there && !S_ISREG(state.st_mode)) {
-    // The rename would put a file in the place of a device, a pipe or a link, such as /dev/stdout.
-    return refused(path, S_ISDIR(state.st_mode) ? errnoText(EISDIR) : "it is not a regular file");
-  }
-  const Status old = there ? checkOldReport(path) : Status();
-  if (!old) {
-    return old;
+  const Status place = checkPlace(path);
+  if (!place) {
+    return place;
   }
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
@@ -95,6 +102,11 @@ void removeOldReport(const std::string& path) {
 }
 
 Status writeReportFile(const std::string& path, std::string_view text) {
+  // A refused report is told here once more, and something may have come there meanwhile.
+  const Status place = checkPlace(path);
+  if (!place) {
+    return place;
+  }
   const std::string temporary = temporaryBeside(path);
   const Descriptor file(::open(temporary.c_str(), kFlags, 0644));
   if (!file.valid()) {

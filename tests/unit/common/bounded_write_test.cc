@@ -2,6 +2,8 @@
 #include "common/bounded_write.h"
 
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <fcntl.h>
 #include <string>
 #include <unistd.h>

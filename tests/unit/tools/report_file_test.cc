@@ -39,6 +39,7 @@ TEST(ReportFile, WhatIsNoReportIsRefusedAndKept) {
     const Status status = checkReportPath(path);
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
     EXPECT_THAT(status.message(), HasSubstr("--report " + path));
+    EXPECT_FALSE(writeReportFile(path, "{}").ok());
     EXPECT_EQ(folder.read("other"), text);
   }
   for (const std::string text : {"", "{\"version\":\"\",", "{\n  \"version\": \"7\"", "[ ]\n"}) {
