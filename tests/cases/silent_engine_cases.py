@@ -93,12 +93,11 @@ class Case09(Case):
 
     def test_finish(self):
         engine = self.silent("finish_weight_update", "finish_weight_update", nth=self.OWN)
-        # What came of the push's own is read; the recovery's close, unanswered too, ends the push.
-        # The last clean-up tries once more.
+        # The push's own, the recovery's close, which ends the push unanswered, and the last clean-up's.
         routes = [line["path"][1:] for line in engine.journal("request")]
         finishes = [at for at, route in enumerate(routes) if route == "finish_weight_update"]
         self.assertEqual(len(finishes), 4, routes)
-        self.assertIn("weight_info", routes[finishes[1]:finishes[2]])
+        self.assertIn("collective_rpc", routes[finishes[1]:finishes[2]])
         self.assertEqual(routes.count("update_weights"), 1)
 
     def test_weight_info(self):
