@@ -253,6 +253,20 @@ void GoalRunner::advance(std::size_t engine) {
       });
 }
 
+/// A lost answer must leave time for the read that tells whether the call was done.
+Deadline GoalRunner::limitOf(const Call& call, Deadline deadline) const {
+  constexpr Duration kRead = std::chrono::seconds(10);
+  const Duration left = deadline.remaining(executor_);
+  Duration kept = Duration::zero();
+  if (call.kind == CallKind::kResume) {
+    kept = left - left / 2;
+  } else if (call.kind == CallKind::kFinish && call.hasVersion) {
+    kept = std::min(left / 4, kRead);
+  }
+  return left > kept && kept > Duration::zero() ? Deadline::after(executor_, left - kept)
+                                                : deadline;
+}
+
 void GoalRunner::send(std::size_t engine, const Call& call) {
   EngineSlot& slot = slots_[engine];
   Track& track = tracks_[engine];
@@ -275,12 +289,7 @@ void GoalRunner::send(std::size_t engine, const Call& call) {
     }
   }
   track.calling = true;
-  Deadline limit = track.deadline;
-  if (call.kind == CallKind::kResume) {
-    // A lost answer must leave time for the read that tells whether it was done.
-    const Duration half = track.deadline.remaining(executor_) / 2;
-    limit = half > Duration::zero() ? Deadline::after(executor_, half) : limit;
-  }
+  const Deadline limit = limitOf(call, track.deadline);
   if (hooks_.sent) {
     hooks_.sent(engine, track.goal, call, limit);
   }

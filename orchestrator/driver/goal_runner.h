@@ -116,6 +116,7 @@ class GoalRunner {
   void beginWaves();
 
   void advance(std::size_t engine);
+  [[nodiscard]] Deadline limitOf(const Call& call, Deadline deadline) const;
   void send(std::size_t engine, const Call& call);
   void onReply(
       std::size_t engine, std::uint64_t generation, Goal goal, const Call& call, Reply reply);
