@@ -8,6 +8,19 @@ option(PUSHROD_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
 # Off by default: without it every file proves that it includes what it needs.
 option(PUSHROD_PRECOMPILE "Precompile the standard library's and GoogleTest's headers" OFF)
 option(PUSHROD_FUZZ "Build the fuzz targets (needs clang)" OFF)
+# What GPU transports are loaded from at run time. This version has none: AUTO is OFF, and ON is a
+# fault at once instead of a surprise at the first push.
+foreach(library NCCL CUDA)
+  set(PUSHROD_WITH_${library} AUTO CACHE STRING "Transports over ${library}: AUTO, ON or OFF")
+  set_property(CACHE PUSHROD_WITH_${library} PROPERTY STRINGS AUTO ON OFF)
+  if(NOT PUSHROD_WITH_${library} MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "PUSHROD_WITH_${library} is '${PUSHROD_WITH_${library}}': give AUTO, ON or OFF")
+  endif()
+  if(PUSHROD_WITH_${library} STREQUAL "ON")
+    message(FATAL_ERROR "PUSHROD_WITH_${library} is ON, but this version has no transport over ${library}; "
+      "give AUTO or OFF")
+  endif()
+endforeach()
 set(PUSHROD_SANITIZE "" CACHE STRING "Sanitizers for every target, as for -fsanitize (empty: none)")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -105,7 +105,8 @@ class Behind(drill_test.DrillCase):
         limits = {**SHORT, "gather": f"{int(2000 * harness.SLOW)}ms",
                   **{key: f"{int(1000 * harness.SLOW)}ms" for key in ("connect", "agreement")}}
         config = self.config([engine], timeouts=limits)
-        for rank in (0, 2):
+        # Where all is slow each takes half a minute of waiting.
+        for rank in (0, 2) if harness.SLOW == 1 else (0,):
             with self.subTest(rank=rank):
                 pushes = [{"version": str(i)} for i in range(1, 21)]
                 pushes[2]["faults"] = [{"rank": rank, "at": {"phase": "pause"}, "kind": "stop",
