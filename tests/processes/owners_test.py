@@ -218,7 +218,7 @@ class EnginesFail(OwnersCase):
             with self.subTest(turn=turn):
                 engines, rows, code, report, text = self.check(
                     {"do": "ok_without_reading"}, turn, shape=[1024, 512], progress="2s",
-                    drain="2s", request="6s")
+                    drain="2s", request=f"{int(6000 * harness.SLOW)}ms")
                 self.assertEqual((code, report["outcome"]), (0, "recovered"), text)
                 self.assert_all_current(engines, "1", rows)
 
