@@ -85,14 +85,15 @@ int train(Model& model, const std::string& configFile, int steps) {
 
 // README: end
 
-int main(int argc, char** argv) try {
-  Model model;
-  model.add("model.embed_tokens.weight", {32, 8});
-  model.add("model.layers.0.mlp.down_proj.weight", {8, 16});
-  model.add("model.norm.weight", {8});
-  model.add("lm_head.weight", {32, 8});
-  return train(model, argc > 1 ? argv[1] : "pushrod.yaml", argc > 2 ? std::stoi(argv[2]) : 1);
-
-} catch (const std::exception& error) {
-  return fail(error.what());
+int main(int argc, char** argv) {
+  try {
+    Model model;
+    model.add("model.embed_tokens.weight", {32, 8});
+    model.add("model.layers.0.mlp.down_proj.weight", {8, 16});
+    model.add("model.norm.weight", {8});
+    model.add("lm_head.weight", {32, 8});
+    return train(model, argc > 1 ? argv[1] : "pushrod.yaml", argc > 2 ? std::stoi(argv[2]) : 1);
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
 }
