@@ -150,6 +150,9 @@ void Link::setPosition(const VoteKey& position) {
   if (position != position_) {
     position_ = position;
     positionSince_ = executor_.now();
+    if (position.phase != Phase::kCheck) {
+      return;
+    }
     // Not inline: the caller is in the middle of a step.
     executor_.post([this, alive = std::weak_ptr<int>(alive_)] {
       if (!alive.expired()) {
