@@ -119,7 +119,7 @@ def trainers_that_die(scene):
     """The trainer is killed in mid-stream; the first push of the next one is clean."""
     trainer = scene.trainer()
     running = trainer.begin_drill([{"rank": 1, "at": {"tensor": 8}, "kind": "hang", "seconds": 100}])
-    trainer.wait_phase("stream")
+    trainer.wait_phase(running, "stream")
     running.kill()
     running.communicate(timeout=30)
     scene.push("b")
@@ -130,7 +130,7 @@ def servers_that_die(scene, kill):
     naming it, within the time that finding a dead engine takes, and the next one is clean."""
     trainer = scene.trainer()
     running = trainer.begin_drill([{"rank": 1, "at": {"tensor": 8}, "kind": "hang", "seconds": 20}])
-    trainer.wait_phase("stream")
+    trainer.wait_phase(running, "stream")
     kill(scene.server)
     done = trainer.end(running)
     equal((done.code, done.report["outcome"]), (3, "failed"), done.text)
@@ -154,7 +154,7 @@ def restarted_servers(scene):
     trainer = scene.trainer()
     running = trainer.begin_drill(
         [{"rank": 0, "at": {"phase": "verify"}, "kind": "hang", "seconds": 150}])
-    trainer.wait_phase("verify")
+    trainer.wait_phase(running, "verify")
     scene.server.kill_all()
     scene.server.restart()
     done = trainer.end(running).good("recovered")

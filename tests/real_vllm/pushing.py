@@ -113,8 +113,8 @@ class Trainer:
         report = report[-1] if isinstance(report, list) else report  # A drill has one for each push.
         return Pushed(process.returncode, text, report)
 
-    def wait_phase(self, phase, limit=120):
-        """Returns once the running push is in `phase`, as its metrics say."""
+    def wait_phase(self, process, phase, limit=120):
+        """Returns once the running push is in `phase`, as its metrics say; its end ends the wait."""
         wanted = f'pushrod_push_phase{{phase="{phase}"}} 1'
         end = time.monotonic() + limit
         while time.monotonic() < end:
@@ -123,7 +123,11 @@ class Trainer:
                     return
             except OSError:
                 pass  # Not started yet.
-            time.sleep(0.02)
+            try:
+                code = process.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            raise Failed(f"the push ended with {code} before it was in phase {phase}")
         raise Failed(f"the push was not in phase {phase} within {limit} s")
 
     def push(self, checkpoint, version):
