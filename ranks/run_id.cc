@@ -19,12 +19,17 @@ Status sizesDiffer(int size, int other, const std::string& theirs) {
 }
 
 /// A failure in waiting for others, in words if it is the limit that ended it.
-Status inWords(const Status& status, const std::string& who, const Store& store) {
+Status inWords(const Status& status,
+               const std::string& who,
+               const Store& store,
+               const std::string& base) {
   if (status.code() != Code::kDeadlineExceeded) {
     return status;
   }
+  // Ranks that were given another job meet elsewhere, and cannot compare their configuration.
   return Status(Code::kDeadlineExceeded,
-                who + " did not come to the ranks' store " + store.describe() + " in time");
+                who + " did not come to '" + base + "' in the ranks' store " + store.describe() +
+                    " in time; job and store must be the same on all ranks");
 }
 
 }  // namespace
@@ -129,7 +134,7 @@ Result<std::string> RunAgreement::lead(Store& store, Interrupt& interrupt, Deadl
   }
   return missing_.empty()
              ? status
-             : inWords(status, rankList(missing_) + " of " + std::to_string(size_), store);
+             : inWords(status, rankList(missing_) + " of " + std::to_string(size_), store, base_);
 }
 
 Result<std::string> RunAgreement::follow(Store& store, Interrupt& interrupt, Deadline deadline) {
@@ -137,7 +142,7 @@ Result<std::string> RunAgreement::follow(Store& store, Interrupt& interrupt, Dea
   while (true) {
     const auto seen = store.get({base_ + "/run", welcomeKey(rank_)}, deadline);
     if (!seen) {
-      return inWords(seen.status(), "rank 0", store);
+      return inWords(seen.status(), "rank 0", store, base_);
     }
     const auto& current = seen->front();
     const auto& welcome = seen->back();
@@ -156,12 +161,12 @@ Result<std::string> RunAgreement::follow(Store& store, Interrupt& interrupt, Dea
         // Rank 0 may be removing this dead run's folder at this moment.
         run_.clear();
       } else if (!said) {
-        return inWords(said, "rank 0", store);
+        return inWords(said, "rank 0", store, base_);
       }
     }
     const Status waited = pause.wait(interrupt, deadline);
     if (!waited) {
-      return inWords(waited, "rank 0", store);
+      return inWords(waited, "rank 0", store, base_);
     }
   }
 }

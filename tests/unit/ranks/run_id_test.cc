@@ -92,6 +92,22 @@ TEST(RunIdTest, RankThatIsLateForTheFirstTryIsTakenInTheSecond) {
   EXPECT_EQ(lateFollower.get().value(), *run);
 }
 
+TEST(RunIdTest, RanksOfDifferentJobsSayWhereEachWaited) {
+  const TemporaryFolder folder;
+  auto store = FileStore::open(folder.path());
+  auto other = FileStore::open(folder.path());
+  Interrupt interrupt;
+  auto waiting = std::async(std::launch::async, [&] {
+    return RunAgreement("pushrod/b", *Rank::of(1, 2)).agree(**other, interrupt, in(Duration{60}));
+  });
+  const auto leader =
+      RunAgreement("pushrod/a", *Rank::of(0, 2)).agree(**store, interrupt, in(Duration{60}));
+  EXPECT_NE(leader.status().message().find("'pushrod/a'"), std::string::npos);
+  const std::string theirs = waiting.get().status().message();
+  EXPECT_NE(theirs.find("rank 0 did not come to 'pushrod/b'"), std::string::npos) << theirs;
+  EXPECT_NE(theirs.find("job and store must be the same"), std::string::npos);
+}
+
 TEST(RunIdTest, MissingRanksAreNamed) {
   const TemporaryFolder folder;
   auto store = FileStore::open(folder.path());
