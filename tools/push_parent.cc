@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/push_parent.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -150,7 +151,9 @@ int superviseRanks(const Run& run, const PrivateFolder& folder, Duration extra) 
   SuperviseOptions supervision;
   supervision.ranks = run.options.ranks;
   supervision.command = [&](int rank) { return rankCommand(run.options, folder.path(), rank); };
-  supervision.straggler = limits.shutdown + run.config.metrics.linger;
+  // However little a push may take to shut down, a process takes a moment to end.
+  constexpr Duration kEnd = std::chrono::seconds(2);
+  supervision.straggler = std::max(limits.shutdown, kEnd) + run.config.metrics.linger;
   // A rank that waits for the others to come has that limit yet, and then tells who did not come.
   supervision.stragglerMore = [&](int rank) {
     std::error_code ignored;

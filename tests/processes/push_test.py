@@ -30,6 +30,12 @@ class CleanPush(harness.Case):
                              ("current", "1", False, "closed"))
             self.assertEqual(row["bytes"], 2 * report["bytes"])
 
+    def test_processes_may_end_more_slowly_than_a_push_may_shut_down(self):
+        folder, _ = self.weights("1", 1, 16)
+        code, report, text = self.push(
+            self.config([self.engine("e0")], timeouts={"shutdown": "1ms"}), folder, "1", ranks=3)
+        self.assertEqual((code, report["outcome"]), (0, "done"), text)
+
     def test_two_pushes_and_a_version_that_is_there_already(self):
         engine = self.engine("e0")
         config = self.config([engine])
